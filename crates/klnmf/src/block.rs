@@ -1,0 +1,312 @@
+//! One half of the problem, and the blocks in which it is worked.
+//!
+//! A half-step holds a dictionary K (p × r) fixed and moves X (r × q) so that KX comes near V (p × q): with V = V, K = W,
+//! X = H it is the H-step, with Vᵀ, Hᵀ, Wᵀ the W-step. Both factors are therefore kept with r rows, as H and Wᵀ.
+//!
+//! A [`Block`] is a few columns of V with the dictionary restricted to the rows that matter: a panel of columns with
+//! all of K if V is dense, one column with the rows K_S of its non-zeros, gathered, if V is sparse. Everything above
+//! this file is written for blocks and does not know which it was.
+
+use crate::kernel;
+use crate::linalg::{View, matmul};
+use crate::matrix::{Columns, Index, IndexSlice, Matrix};
+use crate::parallel::{PerThread, Pool};
+use crate::{Mat, Result, Scalar};
+use std::any::TypeId;
+use std::ops::Range;
+
+/// Rows of KX that are worked at a time, so that they stay in cache between the two products.
+const TILE_ROWS: usize = 256;
+
+/// V by columns, and the sums of its columns.
+pub(crate) struct Half<'a, T> {
+    v: Columns<'a, T>,
+    pub sums: Vec<f64>,
+}
+
+impl<'a, T: Scalar> Half<'a, T> {
+    pub fn new(v: Matrix<'a, T>) -> Result<Self> {
+        let v = Columns::new(v)?;
+        let view = v.view();
+        let sums = (0..view.cols()).map(|j| view.column_values(j).iter().map(|a| a.to_f64()).sum()).collect();
+        Ok(Self { v, sums })
+    }
+
+    pub fn view(&self) -> Matrix<'_, T> {
+        self.v.view()
+    }
+
+    /// Columns in a panel. It depends on the data alone: some panels for every thread, yet wide enough for the products.
+    pub fn width(&self) -> usize {
+        let view = self.view();
+        if view.is_sparse() { view.cols().div_ceil(64).clamp(1, 64) } else { view.cols().div_ceil(16).clamp(1, 32) }
+    }
+
+    /// Columns in a block.
+    fn block_cols(&self) -> usize {
+        if self.view().is_sparse() { 1 } else { self.width() }
+    }
+
+    /// Rows of the tallest block.
+    fn block_rows(&self) -> usize {
+        let view = self.view();
+        if view.is_sparse() {
+            (0..view.cols()).map(|j| view.column_values(j).len()).max().unwrap_or(0)
+        } else {
+            view.rows()
+        }
+    }
+
+    /// Workspaces for blocks of this half, one per thread.
+    pub fn scratch<S: Scalar>(&self, pool: &Pool, r: usize) -> PerThread<Scratch<S>> {
+        let (p, q) = (self.block_rows(), self.block_cols());
+        let sparse = self.view().is_sparse();
+        pool.each(|| Scratch::new(p, q, r, sparse, TypeId::of::<S>() != TypeId::of::<T>()))
+    }
+
+    /// Calls `f` for every block, in parallel, with the block's columns of `a` and `b` (`per_a`, `per_b` entries a column).
+    pub fn for_each_block<S: Scalar, A: Send, B: Send>(
+        &self,
+        pool: &Pool,
+        scratch: &PerThread<Scratch<S>>,
+        dictionary: &Dictionary<S>,
+        (a, per_a): (&mut [A], usize),
+        (b, per_b): (&mut [B], usize),
+        f: impl Fn(&Block<'_, S>, &mut [A], &mut [B], &mut Work<S>) + Sync,
+    ) {
+        let (view, step) = (self.view(), self.block_cols());
+        pool.panels(self.width(), (a, per_a), (b, per_b), |first, a, b| {
+            scratch.with(|scratch| {
+                let pieces = a.chunks_mut(step * per_a).zip(b.chunks_mut(step * per_b));
+                for (n, (a, b)) in pieces.enumerate() {
+                    let first = first + n * step;
+                    let cols = first..first + a.len() / per_a;
+                    let sums = &self.sums[cols.clone()];
+                    let Scratch { load, work } = scratch;
+                    f(&load.block(view, cols, dictionary, sums), a, b, work);
+                }
+            });
+        });
+    }
+}
+
+/// The fixed factor of a half-step, in the layout and precision that blocks want.
+pub(crate) struct Dictionary<S> {
+    r: usize,
+    /// Kᵀ, r × p: rows of K contiguous, to be gathered for sparse columns. Empty if V is dense.
+    rows: Vec<S>,
+    /// K, p × r, column-major, for dense V. Empty if V is sparse.
+    k: Vec<S>,
+    /// Kᵀ1.
+    pub k_sum: Vec<S>,
+    /// K(1/Kᵀ1): row i's share of every atom, added up.
+    u: Vec<S>,
+}
+
+impl<S: Scalar> Dictionary<S> {
+    /// Room for a dictionary of r atoms for this half.
+    pub fn new<T: Scalar>(half: &Half<'_, T>, r: usize) -> Self {
+        let (p, sparse) = (half.view().rows(), half.view().is_sparse());
+        Self {
+            r,
+            rows: vec![S::ZERO; if sparse { p * r } else { 0 }],
+            k: vec![S::ZERO; if sparse { 0 } else { p * r }],
+            k_sum: vec![S::ZERO; r],
+            u: vec![S::ZERO; p],
+        }
+    }
+
+    /// Takes K from its transpose `kt` (r × p).
+    pub fn set<T: Scalar>(&mut self, kt: &Mat<T>) {
+        let (r, p) = (self.r, kt.cols());
+        let mut sums = vec![0.0; r];
+        for i in 0..p {
+            for (sum, k) in sums.iter_mut().zip(kt.col(i)) {
+                *sum += k.to_f64();
+            }
+        }
+        let inverse: Vec<f64> = sums.iter().map(|&s| if s > 0.0 { 1.0 / s } else { 0.0 }).collect();
+        for i in 0..p {
+            let row = kt.col(i);
+            self.u[i] = S::from_f64(row.iter().zip(&inverse).map(|(k, s)| k.to_f64() * s).sum());
+            if self.k.is_empty() {
+                self.rows[i * r..][..r].iter_mut().zip(row).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
+            }
+        }
+        if !self.k.is_empty() {
+            for l in 0..r {
+                for (i, to) in self.k[l * p..][..p].iter_mut().enumerate() {
+                    *to = S::from_f64(kt.as_slice()[i * r + l].to_f64());
+                }
+            }
+        }
+        self.k_sum.iter_mut().zip(sums).for_each(|(to, s)| *to = S::from_f64(s));
+    }
+}
+
+/// A thread's memory: what blocks are loaded into, and what solvers work in.
+pub(crate) struct Scratch<S> {
+    load: Load<S>,
+    pub work: Work<S>,
+}
+
+/// Where gathered or converted pieces of V and K go.
+struct Load<S> {
+    a: Vec<S>,
+    k: Vec<S>,
+    u: Vec<S>,
+}
+
+/// Room for solvers: `big` holds p × q numbers each, `small` r × q, `tile` one tile of KX. What a solver does not touch
+/// stays untouched zero pages and costs no memory.
+pub(crate) struct Work<S> {
+    pub tile: Vec<S>,
+    pub big: [Vec<S>; 5],
+    pub small: [Vec<S>; 6],
+}
+
+impl<S: Scalar> Scratch<S> {
+    fn new(p: usize, q: usize, r: usize, gathers: bool, converts: bool) -> Self {
+        let zeros = |n: usize| vec![S::ZERO; n];
+        let load = Load {
+            a: zeros(if converts { p * q } else { 0 }),
+            k: zeros(if gathers { p * r } else { 0 }),
+            u: zeros(if gathers { p } else { 0 }),
+        };
+        let work = Work {
+            tile: zeros(TILE_ROWS.min(p) * q),
+            big: std::array::from_fn(|_| zeros(p * q)),
+            small: std::array::from_fn(|_| zeros(r * q)),
+        };
+        Self { load, work }
+    }
+}
+
+impl<S: Scalar> Load<S> {
+    /// The block of columns `cols`; one column if V is sparse.
+    fn block<'a, T: Scalar>(
+        &'a mut self,
+        v: Matrix<'a, T>,
+        cols: Range<usize>,
+        dictionary: &'a Dictionary<S>,
+        sums: &'a [f64],
+    ) -> Block<'a, S> {
+        let (first, q, r) = (cols.start, cols.len(), dictionary.r);
+        let Load { a, k, u } = self;
+        let (p, values, k, u) = match v.storage() {
+            crate::matrix::Storage::Dense(data) => {
+                let p = v.rows();
+                (p, &data[first * p..cols.end * p], &dictionary.k[..], &dictionary.u[..])
+            }
+            crate::matrix::Storage::Sparse { ptr, idx, val } => {
+                let range = ptr.at(first)..ptr.at(first + 1);
+                match idx {
+                    IndexSlice::U32(idx) => gather(&idx[range.clone()], r, dictionary, k, u),
+                    IndexSlice::U64(idx) => gather(&idx[range.clone()], r, dictionary, k, u),
+                }
+                (range.len(), &val[range], &k[..], &u[..])
+            }
+        };
+        Block { first, p, q, r, a: in_precision(values, a), k, u, k_sum: &dictionary.k_sum, sums }
+    }
+}
+
+/// Collects the rows `idx` of K, column-major, and the same entries of u.
+fn gather<I: Index, S: Scalar>(idx: &[I], r: usize, dictionary: &Dictionary<S>, k: &mut [S], u: &mut [S]) {
+    let p = idx.len();
+    for (at, i) in idx.iter().enumerate() {
+        let i = i.at();
+        u[at] = dictionary.u[i];
+        for (l, value) in dictionary.rows[i * r..][..r].iter().enumerate() {
+            k[l * p + at] = *value;
+        }
+    }
+}
+
+/// `values` as they are if they have precision S already, else converted into `room`.
+fn in_precision<'a, T: Scalar, S: Scalar>(values: &'a [T], room: &'a mut [S]) -> &'a [S] {
+    if TypeId::of::<T>() == TypeId::of::<S>() {
+        // Safety: T and S are the same type.
+        return unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<S>(), values.len()) };
+    }
+    let room = &mut room[..values.len()];
+    room.iter_mut().zip(values).for_each(|(to, v)| *to = S::from_f64(v.to_f64()));
+    room
+}
+
+/// Some columns of V, all with the same rows of the dictionary.
+pub(crate) struct Block<'a, S> {
+    /// The first column's number in V.
+    pub first: usize,
+    /// Rows, columns, atoms.
+    pub p: usize,
+    pub q: usize,
+    pub r: usize,
+    /// p × q: the columns of V.
+    pub a: &'a [S],
+    /// p × r: the dictionary on these rows.
+    pub k: &'a [S],
+    /// K(1/Kᵀ1) on these rows.
+    pub u: &'a [S],
+    /// Kᵀ1 over *all* rows, also those that a sparse block leaves out.
+    pub k_sum: &'a [S],
+    /// 1ᵀV of these columns.
+    pub sums: &'a [f64],
+}
+
+impl<S: Scalar> Block<'_, S> {
+    /// The part of a p × q array that belongs to column `c` and `rows`.
+    pub fn part(&self, c: usize, rows: &Range<usize>) -> Range<usize> {
+        c * self.p + rows.start..c * self.p + rows.end
+    }
+
+    /// (Kᵀ1)ᵀx, the sum of Kx over all rows.
+    pub fn total(&self, x: &[S]) -> f64 {
+        kernel::dot(self.k_sum, x)
+    }
+
+    /// One pass over the block, tile by tile: z = Kx (r × q `x`), then `f` turns a tile z into t, then g = Kᵀt.
+    ///
+    /// `f` gets the rows of the tile and the tile, column after column. Without `x` it must fill the tile itself;
+    /// without `g` what it leaves there is not used.
+    pub fn pass(
+        &self,
+        x: Option<&[S]>,
+        mut g: Option<&mut [S]>,
+        tile: &mut [S],
+        mut f: impl FnMut(Range<usize>, &mut [S]),
+    ) {
+        let Block { p, q, r, k, .. } = *self;
+        if let Some(g) = &mut g {
+            g[..r * q].fill(S::ZERO);
+        }
+        for start in (0..p).step_by(TILE_ROWS) {
+            let rows = start..(start + TILE_ROWS).min(p);
+            let n = rows.len();
+            let z = &mut tile[..n * q];
+            let k = &k[start..];
+            if let Some(x) = x {
+                if q == 1 {
+                    kernel::multiply(k, p, &x[..r], z);
+                } else {
+                    matmul(z, n, View::columns(k, n, r, p), View::columns(x, r, q, r), false);
+                }
+            }
+            f(rows, z);
+            if let Some(g) = &mut g {
+                if q == 1 {
+                    kernel::multiply_transposed(k, p, z, &mut g[..r]);
+                } else {
+                    matmul(g, r, View::columns(k, n, r, p).t(), View::columns(z, n, q, n), true);
+                }
+            }
+        }
+    }
+
+    /// z ← a/z on the support, for one tile.
+    pub fn ratio(&self, rows: &Range<usize>, z: &mut [S]) {
+        for (c, z) in z.chunks_mut(rows.len()).enumerate() {
+            kernel::ratio(&self.a[self.part(c, rows)], z);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The divergence, its dual and the gap between them: one page of mathematics.
+//!
+//! For one column a of V with dictionary K (p × r) and weights x ≥ 0,
+//!
+//! P(x) = Σ_i [ a_i log(a_i/(Kx)_i) − a_i + (Kx)_i ],  0·log 0 = 0.
+//!
+//! The dual problem is to maximise Σ_S a_i log(−y_i) over y < 0 on the support S = {a > 0} with K_Sᵀ(−y) ≤ Kᵀ1. Any y < 0
+//! becomes feasible when divided by s = max_k (K_Sᵀ(−y))_k/(Kᵀ1)_k. With y = −a/(Kx) the bound is in closed form, for
+//! *any* x with Kx > 0 on S, from any solver:
+//!
+//! gap(x) = Σ(Kx) − Σa + Σa·log s,  s = max_k ρ_k,  ρ = Kᵀ(a/Kx)/Kᵀ1,
+//!
+//! and ρ is the factor of the multiplicative update: a certificate costs one such pass. gap(x) ≥ P(x) − min P always.
+//! Everything here is computed in double precision, whatever the precision of the data.
+
+use crate::block::{Block, Dictionary, Half, Scratch, Work};
+use crate::matrix::Matrix;
+use crate::parallel::{PerThread, Pool};
+use crate::{Error, Mat, Result, Scalar, kernel};
+
+/// What is known of a factorisation V ≈ WH.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Certificate {
+    /// D(V‖WH).
+    pub divergence: f64,
+    /// No change of W alone can lower the divergence by more than this.
+    pub gap_w: f64,
+    /// No change of H alone can lower the divergence by more than this.
+    pub gap_h: f64,
+}
+
+/// The certificate of given factors: W is n × r, H is r × m, V is n × m.
+///
+/// ```
+/// use klnmf::{certificate, Mat};
+/// let (w, h) = (Mat::from_rows(&[&[1.0], &[2.0]]), Mat::from_rows(&[&[3.0, 4.0]]));
+/// let v = Mat::from_rows(&[&[3.0, 4.0], &[6.0, 8.0]]);
+/// let exact = certificate(&v, &w, &h)?;
+/// assert!(exact.divergence.abs() < 1e-12 && exact.gap_w < 1e-12 && exact.gap_h < 1e-12);
+/// # Ok::<(), klnmf::Error>(())
+/// ```
+pub fn certificate<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, w: &Mat<T>, h: &Mat<T>) -> Result<Certificate> {
+    let v = v.into();
+    check_factors(&v, w, h)?;
+    v.check()?;
+    let pool = Pool::new(0)?;
+    let halves = [Half::new(v)?, Half::new(v.transpose())?];
+    Ok(Certifier::new(&pool, &halves, h.rows(), 0.0).certify(&w.transpose(), h))
+}
+
+/// Checks that W and H fit V and each other and are finite and non-negative.
+pub(crate) fn check_factors<T: Scalar>(v: &Matrix<'_, T>, w: &Mat<T>, h: &Mat<T>) -> Result<()> {
+    if v.rows() == 0 || v.cols() == 0 {
+        return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
+    }
+    if w.rows() != v.rows() || h.cols() != v.cols() || w.cols() != h.rows() || w.cols() == 0 {
+        return Err(Error::Shape(format!(
+            "V is {} × {}, so W must be {} × r and H r × {} with r ≥ 1; W is {} × {} and H is {} × {}",
+            v.rows(),
+            v.cols(),
+            v.rows(),
+            v.cols(),
+            w.rows(),
+            w.cols(),
+            h.rows(),
+            h.cols()
+        )));
+    }
+    check_factor("W", w)?;
+    check_factor("H", h)
+}
+
+/// Checks that a factor is finite and non-negative.
+pub(crate) fn check_factor<T: Scalar>(name: &'static str, m: &Mat<T>) -> Result<()> {
+    match m.as_slice().iter().position(|x| !(x.is_finite() && *x >= T::ZERO)) {
+        None => Ok(()),
+        Some(at) => {
+            let (row, col) = (at % m.rows(), at / m.rows());
+            Err(Error::BadFactor { name, row, col, value: m.as_slice()[at].to_f64() })
+        }
+    }
+}
+
+/// Divergence and gap of one column.
+#[derive(Clone, Copy, Default)]
+struct ColumnValue {
+    divergence: f64,
+    gap: f64,
+}
+
+/// Evaluates certificates again and again for one V: its workspace is made once.
+pub(crate) struct Certifier<'a, 'v, T> {
+    pool: &'a Pool,
+    sides: [CertifierSide<'a, 'v, T>; 2],
+    /// Added inside the logarithm: 0, but for the authors' own objective.
+    epsilon: f64,
+}
+
+struct CertifierSide<'a, 'v, T> {
+    half: &'a Half<'v, T>,
+    dictionary: Dictionary<f64>,
+    scratch: PerThread<Scratch<f64>>,
+    values: Vec<ColumnValue>,
+}
+
+impl<'a, 'v, T: Scalar> Certifier<'a, 'v, T> {
+    /// `halves` are V and Vᵀ.
+    pub fn new(pool: &'a Pool, halves: &'a [Half<'v, T>; 2], r: usize, epsilon: f64) -> Self {
+        let side = |half: &'a Half<'v, T>| CertifierSide {
+            half,
+            dictionary: Dictionary::new(half, r),
+            scratch: half.scratch(pool, r),
+            values: vec![ColumnValue::default(); half.view().cols()],
+        };
+        Self { pool, sides: [side(&halves[0]), side(&halves[1])], epsilon }
+    }
+
+    pub fn certify(&mut self, wt: &Mat<T>, h: &Mat<T>) -> Certificate {
+        let [h_side, w_side] = &mut self.sides;
+        let (divergence, gap_h) = h_side.evaluate(self.pool, wt, h, Some(self.epsilon));
+        let (_, gap_w) = w_side.evaluate(self.pool, h, wt, None);
+        let infinite = divergence.is_infinite();
+        Certificate { divergence, gap_w: if infinite { f64::INFINITY } else { gap_w }, gap_h }
+    }
+
+    /// The first entry of V, in column order, that is positive where the model is zero.
+    pub fn first_infinite(&self, wt: &Mat<T>, h: &Mat<T>) -> Option<Error> {
+        let view = self.sides[0].half.view();
+        for col in 0..view.cols() {
+            for (at, value) in view.column_values(col).iter().enumerate().filter(|(_, v)| **v > T::ZERO) {
+                let row = view.row_of(col, at);
+                if kernel::dot(wt.col(row), h.col(col)) <= 0.0 {
+                    return Some(Error::InfiniteStart { row, col, value: value.to_f64() });
+                }
+            }
+        }
+        None
+    }
+}
+
+impl<T: Scalar> CertifierSide<'_, '_, T> {
+    /// The sums over the columns of divergence (if asked for, with its ε) and gap, in column order.
+    fn evaluate(&mut self, pool: &Pool, kt: &Mat<T>, x: &Mat<T>, epsilon: Option<f64>) -> (f64, f64) {
+        self.dictionary.set(kt);
+        let mut units = vec![(); self.values.len()];
+        self.half.for_each_block(
+            pool,
+            &self.scratch,
+            &self.dictionary,
+            (&mut self.values, 1),
+            (&mut units, 1),
+            |b, values, _, work| {
+                let x = &x.as_slice()[b.first * b.r..][..b.q * b.r];
+                evaluate(b, x, values, work, epsilon);
+            },
+        );
+        self.values.iter().fold((0.0, 0.0), |(d, g), v| (d + v.divergence, g + v.gap))
+    }
+}
+
+fn evaluate<T: Scalar>(
+    b: &Block<'_, f64>,
+    x: &[T],
+    values: &mut [ColumnValue],
+    work: &mut Work<f64>,
+    epsilon: Option<f64>,
+) {
+    let Work { tile, small: [x64, g, ..], .. } = work;
+    let x64 = &mut x64[..x.len()];
+    x64.iter_mut().zip(x).for_each(|(to, x)| *to = x.to_f64());
+    for (c, value) in values.iter_mut().enumerate() {
+        let total = b.total(&x64[c * b.r..][..b.r]);
+        *value = ColumnValue { divergence: total, gap: total - b.sums[c] };
+    }
+    b.pass(Some(x64), Some(g), tile, |rows, z| {
+        if let Some(epsilon) = epsilon {
+            for (c, z) in z.chunks(rows.len()).enumerate() {
+                let (terms, on_support) = kernel::divergence_terms(&b.a[b.part(c, &rows)], z, epsilon);
+                // Rows off the support count Kx alone: the total less what lies on the support.
+                values[c].divergence += terms - on_support;
+            }
+        }
+        b.ratio(&rows, z);
+    });
+    for (c, value) in values.iter_mut().enumerate() {
+        let g = &g[c * b.r..][..b.r];
+        if b.sums[c] > 0.0 {
+            value.gap += b.sums[c] * largest_ratio(g, b.k_sum).ln();
+        }
+        // Both are non-negative in exact arithmetic; rounding may leave a hair below zero. A model that is zero where V
+        // is not shows as an infinite or undefined g, and no gap is known then.
+        value.divergence = value.divergence.max(0.0);
+        value.gap = if g.iter().all(|g| g.is_finite()) { value.gap.max(0.0) } else { f64::INFINITY };
+    }
+}
+
+/// s = max_k g_k/(Kᵀ1)_k over the atoms that are not zero.
+pub(crate) fn largest_ratio(g: &[f64], k_sum: &[f64]) -> f64 {
+    g.iter().zip(k_sum).filter(|(_, k)| **k > 0.0).map(|(g, k)| g / k).fold(0.0, f64::max)
+}

@@ -1,0 +1,335 @@
+//! The factorisation: the outer loop, written once for every method.
+
+use crate::block::Half;
+use crate::divergence::{Certificate, Certifier, check_factors};
+use crate::init::{self, Init};
+use crate::matrix::Matrix;
+use crate::parallel::Pool;
+use crate::solver::admm::Admm;
+use crate::solver::fpa::Fpa;
+use crate::solver::mu::Mu;
+use crate::solver::paper::Paper;
+use crate::solver::{Alternation, Factors, HalfState, Method, Side, Solver, check_tol};
+use crate::{Error, Mat, Result, Scalar};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// How [`factorize`] works and when it stops.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The method.
+    pub solver: Solver,
+    /// Repeat the programs of the paper's authors step for step: `fpa` with scalar steps and a dual that is carried on
+    /// (dense only), `mu` with W first. The divergence then is the authors', who add 2.2e-16 inside the logarithm, so that
+    /// it is finite even where WH = 0 < V. For comparisons; slower and less robust than the default.
+    pub paper: bool,
+    /// Steps on one factor before the other has its turn. `None`: 5 for `fpa`, 1 for the others.
+    pub inner: Option<usize>,
+    /// The most accesses to the data: a step on H and a step on W together are one.
+    pub max_iter: usize,
+    /// Stop when both `gap_w` and `gap_h` are at most `tol` times the sum of V. 0 never stops early.
+    pub tol: f64,
+    /// Stop after this much time on the clock. Results then depend on the machine.
+    pub time_limit: Option<Duration>,
+    /// Accesses between two certificates. `None`: 10.
+    pub check_every: Option<usize>,
+    /// How to start.
+    pub init: Init,
+    /// Of the random numbers in the start. The same seed gives the same bits on any number of threads.
+    pub seed: u64,
+    /// Threads; 0 for one per core.
+    pub threads: usize,
+    /// The penalty of `admm`. `None`: see [`default_rho`].
+    pub rho: Option<f64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            solver: Solver::default(),
+            paper: false,
+            inner: None,
+            max_iter: 1000,
+            tol: 1e-4,
+            time_limit: None,
+            check_every: None,
+            init: Init::default(),
+            seed: 0,
+            threads: 0,
+            rho: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Checks that every setting is in range.
+    pub fn validate(&self) -> Result<()> {
+        check_tol(self.tol)?;
+        let positive = |name, value: Option<usize>| match value {
+            Some(0) => Err(Error::Setting { name, value: "0".into(), must: "at least 1 is needed" }),
+            _ => Ok(()),
+        };
+        positive("inner", self.inner)?;
+        positive("check_every", self.check_every)?;
+        match self.rho {
+            Some(rho) if !(rho.is_finite() && rho > 0.0) => Err(Error::Setting {
+                name: "rho",
+                value: rho.to_string(),
+                must: "a finite number > 0 is needed",
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn inner(&self) -> usize {
+        self.inner.unwrap_or(if self.solver == Solver::Fpa { 5 } else { 1 })
+    }
+}
+
+/// How far a factorisation has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Info {
+    /// Accesses to the data so far.
+    pub iteration: usize,
+    /// Seconds of work so far, without the evaluation of certificates.
+    pub seconds: f64,
+    /// D(V‖WH).
+    pub divergence: f64,
+    /// No change of W alone can lower the divergence by more than this.
+    pub gap_w: f64,
+    /// No change of H alone can lower the divergence by more than this.
+    pub gap_h: f64,
+    /// ΣV, to which gaps are compared.
+    pub sum: f64,
+}
+
+impl Info {
+    /// The larger gap relative to ΣV: what [`Settings::tol`] is compared with.
+    pub fn relative_gap(&self) -> f64 {
+        let gap = self.gap_w.max(self.gap_h);
+        if self.sum > 0.0 { gap / self.sum } else { gap }
+    }
+}
+
+/// Why a solver ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The gap is within the tolerance.
+    Converged,
+    /// The iteration limit was reached.
+    IterationLimit,
+    /// The time limit was reached.
+    TimeLimit,
+    /// The callback asked to stop.
+    Stopped,
+}
+
+impl Status {
+    /// One word or two, as in the program's output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Converged => "converged",
+            Status::IterationLimit => "iteration limit",
+            Status::TimeLimit => "time limit",
+            Status::Stopped => "stopped",
+        }
+    }
+}
+
+/// A factorisation V ≈ WH with its certificate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution<T> {
+    /// n × r; every column that is not zero sums to 1.
+    pub w: Mat<T>,
+    /// r × m.
+    pub h: Mat<T>,
+    /// Iterations, time and certificate of exactly these factors.
+    pub info: Info,
+    /// Why it ended.
+    pub status: Status,
+}
+
+/// Factors V (n × m) into W (n × r) and H (r × m), both non-negative, so that D(V‖WH) is small.
+///
+/// ```
+/// use klnmf::{factorize, Mat, Settings};
+/// let v = Mat::from_fn(20, 30, |i, j| ((i % 3) * (j % 4) + (i % 5) * (j % 2)) as f64);
+/// let model = factorize(&v, 2, &Settings::default())?;
+/// assert!(model.info.relative_gap() <= 1e-4);
+/// assert!((model.w.col_sums()[0] - 1.0).abs() < 1e-12);
+/// # Ok::<(), klnmf::Error>(())
+/// ```
+pub fn factorize<'a, T: Scalar>(
+    v: impl Into<Matrix<'a, T>>,
+    rank: usize,
+    settings: &Settings,
+) -> Result<Solution<T>> {
+    let v = v.into();
+    let (w, h) = init::init(v, rank, settings.init, settings.seed)?;
+    factorize_from(v, w, h, settings, |_| ControlFlow::Continue(()))
+}
+
+/// Factors V starting from given factors: a start of one's own, an earlier [`Solution`], or one that has
+/// [grown](crate::grow).
+///
+/// `watch` is told of every certificate, the first one before any work; if it breaks, the factors so far are returned.
+pub fn factorize_from<'a, T: Scalar>(
+    v: impl Into<Matrix<'a, T>>,
+    w: Mat<T>,
+    h: Mat<T>,
+    settings: &Settings,
+    mut watch: impl FnMut(&Info) -> ControlFlow<()>,
+) -> Result<Solution<T>> {
+    let v = v.into();
+    settings.validate()?;
+    check_factors(&v, &w, &h)?;
+    v.check()?;
+    let dense_only = settings.solver == Solver::Admm || (settings.paper && settings.solver == Solver::Fpa);
+    if dense_only && v.is_sparse() {
+        let solver = if settings.paper { "fpa with compat paper" } else { settings.solver.name() };
+        return Err(Error::NeedsDense { solver });
+    }
+
+    let pool = Pool::new(settings.threads)?;
+    let halves = [Half::new(v)?, Half::new(v.transpose())?];
+    let epsilon = if settings.paper { f64::EPSILON } else { 0.0 };
+    let mut certifier = Certifier::new(&pool, &halves, h.rows(), epsilon);
+    let mut factors = Factors { wt: w.transpose(), h };
+    drop(w);
+    let mut clock = Clock::new(v.sum());
+    let first = clock.info(0, certifier.certify(&factors.wt, &factors.h));
+    if !first.gap_h.is_finite() {
+        if let Some(error) = certifier.first_infinite(&factors.wt, &factors.h) {
+            return Err(error);
+        }
+    }
+    let mut method = method(settings, &pool, &halves, &factors, v)?;
+
+    clock.resume();
+    let (iteration, status) =
+        iterate(settings, first, &mut clock, &mut *method, &mut factors, &mut certifier, &mut watch);
+    clock.pause();
+    drop(method);
+    normalize(&mut factors);
+    let info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
+    Ok(Solution { w: factors.wt.transpose(), h: factors.h, info, status })
+}
+
+/// Sweeps until a reason to stop turns up; the number of accesses and the reason.
+fn iterate<T: Scalar>(
+    settings: &Settings,
+    mut info: Info,
+    clock: &mut Clock,
+    method: &mut dyn Method<T>,
+    factors: &mut Factors<T>,
+    certifier: &mut Certifier<'_, '_, T>,
+    watch: &mut dyn FnMut(&Info) -> ControlFlow<()>,
+) -> (usize, Status) {
+    let check_every = settings.check_every.unwrap_or(10);
+    let (mut iteration, mut checked) = (0, 0);
+    loop {
+        if iteration == checked {
+            if watch(&info).is_break() {
+                return (iteration, Status::Stopped);
+            }
+            if settings.tol > 0.0 && info.relative_gap() <= settings.tol {
+                return (iteration, Status::Converged);
+            }
+        }
+        if iteration >= settings.max_iter {
+            return (iteration, Status::IterationLimit);
+        }
+        if settings.time_limit.is_some_and(|limit| clock.wall() >= limit) {
+            return (iteration, Status::TimeLimit);
+        }
+
+        let steps = settings.inner().min(settings.max_iter - iteration);
+        method.sweep(factors, steps);
+        iteration += steps;
+
+        if iteration - checked >= check_every || iteration >= settings.max_iter {
+            clock.pause();
+            info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
+            clock.resume();
+            checked = iteration;
+        }
+    }
+}
+
+/// The method that the settings ask for, with all the memory it will use.
+fn method<'a, 'v, T: Scalar>(
+    settings: &Settings,
+    pool: &'a Pool,
+    halves: &'a [Half<'v, T>; 2],
+    factors: &Factors<T>,
+    v: Matrix<'_, T>,
+) -> Result<Box<dyn Method<T> + 'a>>
+where
+    'v: 'a,
+{
+    let r = factors.h.rows();
+    let states = || [HalfState::new(Side::H, &halves[0], pool, r), HalfState::new(Side::W, &halves[1], pool, r)];
+    Ok(match settings.solver {
+        Solver::Fpa if settings.paper => Box::new(Paper::new(states(), factors)?),
+        Solver::Fpa => {
+            Box::new(Alternation { halves: states(), step: Fpa::new(v.rows(), v.cols()), w_first: false })
+        }
+        Solver::Mu => Box::new(Alternation { halves: states(), step: Mu, w_first: settings.paper }),
+        Solver::Admm => {
+            let rho = settings.rho.unwrap_or_else(|| default_rho(v));
+            Box::new(Admm::new(pool, &halves[0], factors, rho)?)
+        }
+    })
+}
+
+/// The penalty of `admm` when none is given: 10/mean(V).
+pub fn default_rho<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>) -> f64 {
+    let v = v.into();
+    let mean = v.sum() / (v.rows() as f64 * v.cols() as f64);
+    if mean > 0.0 { 10.0 / mean } else { 1.0 }
+}
+
+/// Columns of W to sum 1, rows of H the other way; atoms that are zero stay as they are.
+fn normalize<T: Scalar>(factors: &mut Factors<T>) {
+    let sums = factors.wt.row_sums();
+    let scale = |x: &mut Mat<T>, by: &dyn Fn(f64) -> f64| {
+        let factor: Vec<T> = sums.iter().map(|&s| T::from_f64(if s > 0.0 { by(s) } else { 1.0 })).collect();
+        for column in x.as_mut_slice().chunks_mut(factor.len()) {
+            column.iter_mut().zip(&factor).for_each(|(x, f)| *x *= *f);
+        }
+    };
+    scale(&mut factors.wt, &|s| 1.0 / s);
+    scale(&mut factors.h, &|s| s);
+}
+
+/// Time on the clock, and time of work without the certificates.
+struct Clock {
+    begun: Instant,
+    worked: Duration,
+    since: Option<Instant>,
+    sum: f64,
+}
+
+impl Clock {
+    fn new(sum: f64) -> Self {
+        Self { begun: Instant::now(), worked: Duration::ZERO, since: None, sum }
+    }
+
+    fn pause(&mut self) {
+        self.worked += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+    }
+
+    fn resume(&mut self) {
+        self.since = Some(Instant::now());
+    }
+
+    fn wall(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn info(&self, iteration: usize, c: Certificate) -> Info {
+        let seconds = self.worked.as_secs_f64();
+        let Certificate { divergence, gap_w, gap_h } = c;
+        Info { iteration, seconds, divergence, gap_w, gap_h, sum: self.sum }
+    }
+}

@@ -1,0 +1,240 @@
+//! Where a factorisation starts: random factors, NNDSVDa, or a model grown by some atoms.
+
+use crate::block::Half;
+use crate::linalg::{View, matmul, symmetric_eigen};
+use crate::matrix::{Column, Matrix};
+use crate::parallel::Pool;
+use crate::scalar::ln;
+use crate::{Error, Mat, Result, Scalar, kernel};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// The paper's "small offset" of the random start.
+const OFFSET: f64 = 0.1;
+
+/// How [`factorize`](crate::factorize) starts. To start from given factors call
+/// [`factorize_from`](crate::factorize_from).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Init {
+    /// |N(0, 1)| + 0.1 for every entry of W and H, scaled so that ΣWH = ΣV.
+    #[default]
+    Random,
+    /// NNDSVDa (Boutsidis & Gallopoulos 2008): the positive parts of the leading singular vectors, zeros replaced by
+    /// the mean of V, scaled so that ΣWH = ΣV. Better where the first few iterations count; the same for every seed
+    /// but for the random sketch that finds the singular vectors.
+    Nndsvd,
+}
+
+/// A start (W, H) of rank `rank` for V.
+pub fn init<'a, T: Scalar>(
+    v: impl Into<Matrix<'a, T>>,
+    rank: usize,
+    how: Init,
+    seed: u64,
+) -> Result<(Mat<T>, Mat<T>)> {
+    let v = v.into();
+    check_rank(&v, rank)?;
+    v.check()?;
+    let (mut w, mut h) = match how {
+        Init::Random => random(v.rows(), v.cols(), rank, seed)?,
+        Init::Nndsvd => nndsvd(v, rank, seed)?,
+    };
+    scale_to(v.sum(), &mut w, &mut h);
+    Ok((w, h))
+}
+
+/// Adds atoms to a model as the paper does: [W, 0] and [H; ν]. The divergence is the same as before, and a method that can
+/// leave zero (the primal-dual one, not multiplicative updates) goes on from there.
+///
+/// ν is random, |N(0, 1)| + 0.1 times the mean of H, since equal rows would give equal atoms.
+pub fn grow<T: Scalar>(w: &Mat<T>, h: &Mat<T>, rank: usize, seed: u64) -> Result<(Mat<T>, Mat<T>)> {
+    let old = h.rows();
+    if w.cols() != old {
+        return Err(Error::Shape(format!("W has {} columns and H {} rows", w.cols(), old)));
+    }
+    if rank < old {
+        return Err(Error::Setting {
+            name: "rank",
+            value: rank.to_string(),
+            must: "a model can only grow; choose at least the rank it has",
+        });
+    }
+    let mean = h.as_slice().iter().map(|x| x.to_f64()).sum::<f64>() / h.as_slice().len().max(1) as f64;
+    let mut normal = Normal::new(seed, 2);
+    let mut grown_w = Mat::try_zeros(w.rows(), rank)?;
+    grown_w.as_mut_slice()[..w.as_slice().len()].copy_from_slice(w.as_slice());
+    let mut grown_h = Mat::try_zeros(rank, h.cols())?;
+    for j in 0..h.cols() {
+        grown_h.col_mut(j)[..old].copy_from_slice(h.col(j));
+        grown_h.col_mut(j)[old..].iter_mut().for_each(|x| *x = T::from_f64(mean * normal.magnitude()));
+    }
+    Ok((grown_w, grown_h))
+}
+
+/// More atoms than entries cannot mean anything; fewer, even more than rows and columns, can.
+pub(crate) fn check_rank<T: Scalar>(v: &Matrix<'_, T>, rank: usize) -> Result<()> {
+    if v.rows() == 0 || v.cols() == 0 {
+        return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
+    }
+    let max = v.rows().saturating_mul(v.cols());
+    if rank == 0 || rank > max { Err(Error::Rank { rank, max }) } else { Ok(()) }
+}
+
+/// Independent normal numbers, the same on every platform: Marsaglia's polar method with our own logarithm.
+struct Normal {
+    rng: ChaCha8Rng,
+    spare: Option<f64>,
+}
+
+impl Normal {
+    /// `stream` keeps the draws for W, H and growth apart, so that none depends on the size of another.
+    fn new(seed: u64, stream: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(stream);
+        Self { rng, spare: None }
+    }
+
+    fn draw(&mut self) -> f64 {
+        if let Some(x) = self.spare.take() {
+            return x;
+        }
+        loop {
+            let (x, y) = (2.0 * self.rng.random::<f64>() - 1.0, 2.0 * self.rng.random::<f64>() - 1.0);
+            let s = x * x + y * y;
+            if s > 0.0 && s < 1.0 {
+                let f = (-2.0 * ln(s) / s).sqrt();
+                self.spare = Some(y * f);
+                return x * f;
+            }
+        }
+    }
+
+    /// |N(0, 1)| plus the paper's offset.
+    fn magnitude(&mut self) -> f64 {
+        self.draw().abs() + OFFSET
+    }
+}
+
+fn random<T: Scalar>(n: usize, m: usize, rank: usize, seed: u64) -> Result<(Mat<T>, Mat<T>)> {
+    let (mut w, mut h) = (Mat::try_zeros(n, rank)?, Mat::try_zeros(rank, m)?);
+    for (stream, factor) in [&mut w, &mut h].into_iter().enumerate() {
+        let mut normal = Normal::new(seed, stream as u64);
+        factor.as_mut_slice().iter_mut().for_each(|x| *x = T::from_f64(normal.magnitude()));
+    }
+    Ok((w, h))
+}
+
+/// Scales W and H by a common factor so that ΣWH = `total`; if that is zero, H alone becomes zero.
+fn scale_to<T: Scalar>(total: f64, w: &mut Mat<T>, h: &mut Mat<T>) {
+    let now: f64 = w.col_sums().iter().zip(h.row_sums()).map(|(w, h)| w * h).sum();
+    let scale = if now > 0.0 { (total / now).sqrt() } else { 1.0 };
+    let factor = T::from_f64(scale);
+    h.as_mut_slice().iter_mut().for_each(|x| *x *= factor);
+    if scale > 0.0 {
+        w.as_mut_slice().iter_mut().for_each(|x| *x *= factor);
+    }
+}
+
+/// For each singular pair the larger of its positive and negative parts, with zeros filled by the mean of V.
+fn nndsvd<T: Scalar>(v: Matrix<'_, T>, rank: usize, seed: u64) -> Result<(Mat<T>, Mat<T>)> {
+    let (n, m) = (v.rows(), v.cols());
+    let mean = v.sum() / (n as f64 * m as f64);
+    let (values, left, right) = singular_vectors(v, rank, seed)?;
+    let (mut w, mut h) = (Mat::try_zeros(n, rank)?, Mat::try_zeros(rank, m)?);
+    // Small values count as zero too: the sketch leaves rounding where a vector is zero.
+    let tiny = 1e-6;
+    for k in 0..rank {
+        let (u, v): (Vec<f64>, Vec<f64>) = match values.get(k).filter(|s| **s > 1e-12 * values[0]) {
+            None => (vec![0.0; n], vec![0.0; m]),
+            Some(s) => dominant_part(*s, left.col(k), right.col(k)),
+        };
+        let fill = |x: f64| T::from_f64(if x > tiny { x } else { mean });
+        w.col_mut(k).iter_mut().zip(u).for_each(|(to, x)| *to = fill(x));
+        (0..m).for_each(|j| h[(k, j)] = fill(v[j]));
+    }
+    Ok((w, h))
+}
+
+/// √(s·|u±|·|v±|) times the normalised parts of u and v of one sign, whichever sign has more weight.
+fn dominant_part(s: f64, u: &[f64], v: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let part = |x: &[f64], sign: f64| -> (Vec<f64>, f64) {
+        let part: Vec<f64> = x.iter().map(|x| (sign * x).max(0.0)).collect();
+        let length = part.iter().map(|x| x * x).sum::<f64>().sqrt();
+        (part, length)
+    };
+    let ((up, up_length), (vp, vp_length)) = (part(u, 1.0), part(v, 1.0));
+    let ((un, un_length), (vn, vn_length)) = (part(u, -1.0), part(v, -1.0));
+    let positive = up_length * vp_length >= un_length * vn_length;
+    let (u, v, lu, lv) = if positive { (up, vp, up_length, vp_length) } else { (un, vn, un_length, vn_length) };
+    let scale = (s * lu * lv).sqrt();
+    let stretch = |x: Vec<f64>, length: f64| x.iter().map(|x| scale * x / length.max(f64::MIN_POSITIVE)).collect();
+    (stretch(u, lu), stretch(v, lv))
+}
+
+/// The leading singular triplets by subspace iteration from a random sketch (Halko, Martinsson & Tropp 2011).
+fn singular_vectors<T: Scalar>(v: Matrix<'_, T>, rank: usize, seed: u64) -> Result<(Vec<f64>, Mat<f64>, Mat<f64>)> {
+    let (n, m) = (v.rows(), v.cols());
+    let k = (rank + 10).min(n).min(m);
+    let pool = Pool::new(0)?;
+    let (columns, rows) = (Half::new(v)?, Half::new(v.transpose())?);
+    let mut normal = Normal::new(seed, 3);
+    // Bᵀ has m rows; V·B has n. Both are kept k wide.
+    let mut b = Mat::from_fn(m, k, |_, _| normal.draw());
+    for _ in 0..4 {
+        let a = orthonormal(product(&pool, &rows, &b));
+        b = orthonormal(product(&pool, &columns, &a));
+    }
+    // V·B = U·S·Rᵀ with B orthonormal, so V ≈ U·S·(B·R)ᵀ.
+    let a = product(&pool, &rows, &b);
+    let mut small = Mat::zeros(k, k);
+    matmul(small.as_mut_slice(), k, View::of(&a).t(), View::of(&a), false);
+    let (squares, turn) = symmetric_eigen(small);
+    let values: Vec<f64> = squares.iter().map(|s| s.max(0.0).sqrt()).collect();
+    let (mut left, mut right) = (Mat::zeros(n, k), Mat::zeros(m, k));
+    matmul(left.as_mut_slice(), n, View::of(&a), View::of(&turn), false);
+    matmul(right.as_mut_slice(), m, View::of(&b), View::of(&turn), false);
+    for (l, s) in values.iter().enumerate() {
+        left.col_mut(l).iter_mut().for_each(|x| *x /= s.max(f64::MIN_POSITIVE));
+    }
+    Ok((values, left, right))
+}
+
+/// Vᵀ·X for V given by columns (q of them) and X with k columns: q × k.
+fn product<T: Scalar>(pool: &Pool, half: &Half<'_, T>, x: &Mat<f64>) -> Mat<f64> {
+    let (v, k) = (half.view(), x.cols());
+    let mut transposed = Mat::zeros(k, v.cols());
+    let xt = x.transpose();
+    let mut units = vec![(); v.cols()];
+    pool.panels(half.width(), (transposed.as_mut_slice(), k), (&mut units, 1), |first, out, _| {
+        for (c, out) in out.chunks_mut(k).enumerate() {
+            let mut add = |row: usize, value: T| {
+                let value = value.to_f64();
+                out.iter_mut().zip(xt.col(row)).for_each(|(out, x)| *out += value * x);
+            };
+            match v.column(first + c) {
+                Column::Dense(values) => values.iter().enumerate().for_each(|(i, a)| add(i, *a)),
+                Column::Sparse(idx, values) => values.iter().enumerate().for_each(|(at, a)| add(idx.at(at), *a)),
+            }
+        }
+    });
+    transposed.transpose()
+}
+
+/// Gram-Schmidt, twice, which is enough for orthogonality to rounding. Columns that vanish become zero.
+fn orthonormal(mut a: Mat<f64>) -> Mat<f64> {
+    let n = a.rows();
+    let norm = |x: &[f64]| kernel::dot(x, x).sqrt();
+    for l in 0..a.cols() {
+        let (done, rest) = a.as_mut_slice().split_at_mut(l * n);
+        let column = &mut rest[..n];
+        let before = norm(column);
+        for earlier in done.chunks(n).chain(done.chunks(n)) {
+            let along = kernel::dot(earlier, column);
+            column.iter_mut().zip(earlier).for_each(|(x, e)| *x -= along * e);
+        }
+        let length = norm(column);
+        let scale = if length > 1e-12 * before { 1.0 / length } else { 0.0 };
+        column.iter_mut().for_each(|x| *x *= scale);
+    }
+    a
+}

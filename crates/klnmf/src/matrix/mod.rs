@@ -1,0 +1,242 @@
+//! Storage of V, and the one seam between dense and sparse.
+//!
+//! [`Mat`] owns a dense matrix, [`Sparse`] a compressed one; [`Matrix`] is the borrowed view of either that every
+//! solver takes. A view can lie on memory of someone else (numpy, scipy) without a copy, in either order, with 32- or
+//! 64-bit indices. Transposing a view costs nothing: it swaps the shape and says that rows are now columns.
+
+mod columns;
+mod dense;
+mod sparse;
+
+pub(crate) use columns::{Column, Columns};
+pub use dense::Mat;
+pub use sparse::{Indices, Sparse};
+
+use crate::{Error, Result, Scalar};
+pub(crate) use sparse::Index;
+
+/// Writes the transpose of `from` to `to`.
+pub(crate) fn transpose_into<T: Scalar>(from: &Mat<T>, to: &mut Mat<T>) {
+    dense::transpose(from.rows(), from.cols(), from.as_slice(), to.as_mut_slice());
+}
+
+/// Which lines of a matrix are contiguous in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Column after column (Fortran order; CSC if sparse).
+    Columns,
+    /// Row after row (C order; CSR if sparse).
+    Rows,
+}
+
+impl Order {
+    /// The order of the transposed matrix on the same memory.
+    pub fn flipped(self) -> Self {
+        match self {
+            Order::Columns => Order::Rows,
+            Order::Rows => Order::Columns,
+        }
+    }
+}
+
+/// A borrowed row or column index array, 32 or 64 bits wide.
+#[derive(Clone, Copy, Debug)]
+pub enum IndexSlice<'a> {
+    /// 32-bit indices.
+    U32(&'a [u32]),
+    /// 64-bit indices.
+    U64(&'a [u64]),
+}
+
+impl IndexSlice<'_> {
+    /// How many indices there are.
+    pub fn len(&self) -> usize {
+        match self {
+            IndexSlice::U32(s) => s.len(),
+            IndexSlice::U64(s) => s.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The index at position `i`.
+    pub fn at(&self, i: usize) -> usize {
+        match self {
+            IndexSlice::U32(s) => s[i] as usize,
+            IndexSlice::U64(s) => s[i] as usize,
+        }
+    }
+
+    /// Bytes of one index.
+    pub fn width(&self) -> usize {
+        match self {
+            IndexSlice::U32(_) => 4,
+            IndexSlice::U64(_) => 8,
+        }
+    }
+}
+
+/// A borrowed non-negative matrix: dense or sparse, by columns or by rows.
+///
+/// Build one from a [`Mat`] or a [`Sparse`] with `into()`, or straight on foreign memory with [`Matrix::dense`] and
+/// [`Matrix::sparse`].
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix<'a, T> {
+    rows: usize,
+    cols: usize,
+    order: Order,
+    storage: Storage<'a, T>,
+}
+
+/// What a [`Matrix`] points to; a "line" is a column or a row, after its order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Storage<'a, T> {
+    Dense(&'a [T]),
+    /// `ptr[l]..ptr[l + 1]` are the positions of line `l` in `idx` and `val`.
+    Sparse {
+        ptr: IndexSlice<'a>,
+        idx: IndexSlice<'a>,
+        val: &'a [T],
+    },
+}
+
+impl<'a, T: Scalar> Matrix<'a, T> {
+    /// A view of `rows × cols` numbers in `data`, line after line.
+    pub fn dense(rows: usize, cols: usize, order: Order, data: &'a [T]) -> Result<Self> {
+        if rows.checked_mul(cols) != Some(data.len()) {
+            return Err(Error::Shape(format!("{rows} × {cols} numbers expected, {} given", data.len())));
+        }
+        Ok(Self { rows, cols, order, storage: Storage::Dense(data) })
+    }
+
+    /// A view of compressed lines: CSC for [`Order::Columns`], CSR for [`Order::Rows`].
+    ///
+    /// Indices must rise strictly within a line. Explicit zeros are harmless. [`Sparse::new`] takes arrays in any order
+    /// and with duplicates, at the price of owning them.
+    pub fn sparse(
+        rows: usize,
+        cols: usize,
+        order: Order,
+        ptr: IndexSlice<'a>,
+        idx: IndexSlice<'a>,
+        val: &'a [T],
+    ) -> Result<Self> {
+        let (lines, length) = match order {
+            Order::Columns => (cols, rows),
+            Order::Rows => (rows, cols),
+        };
+        sparse::check_structure(lines, length, ptr, idx, val.len(), true)?;
+        Ok(Self { rows, cols, order, storage: Storage::Sparse { ptr, idx, val } })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Which lines are contiguous.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Whether the storage is compressed.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self.storage, Storage::Sparse { .. })
+    }
+
+    /// The stored entries: all of them if dense.
+    pub fn stored(&self) -> usize {
+        self.values().len()
+    }
+
+    /// The entries that are not zero.
+    pub fn nnz(&self) -> usize {
+        self.values().iter().filter(|v| **v != T::ZERO).count()
+    }
+
+    /// Bytes of the storage.
+    pub fn bytes(&self) -> usize {
+        match self.storage {
+            Storage::Dense(data) => size_of_val(data),
+            Storage::Sparse { ptr, idx, val } => {
+                ptr.len() * ptr.width() + idx.len() * idx.width() + size_of_val(val)
+            }
+        }
+    }
+
+    /// The sum of all entries, in double precision.
+    pub fn sum(&self) -> f64 {
+        self.values().iter().map(|v| v.to_f64()).sum()
+    }
+
+    /// The transposed view of the same memory.
+    pub fn transpose(self) -> Self {
+        Self { rows: self.cols, cols: self.rows, order: self.order.flipped(), storage: self.storage }
+    }
+
+    /// Checks that every entry is finite and not negative; the error names the first one, in storage order, that is not.
+    pub fn check(&self) -> Result<()> {
+        let bad = |v: &T| !(v.is_finite() && *v >= T::ZERO);
+        // A fold without early exit is several times faster on good data, and data is mostly good.
+        if !self.values().chunks(4096).any(|chunk| chunk.iter().fold(false, |any, v| any | bad(v))) {
+            return Ok(());
+        }
+        let at = self.values().iter().position(bad).unwrap_or(0);
+        let (row, col) = self.position(at);
+        let value = self.values()[at].to_f64();
+        Err(if value.is_finite() {
+            Error::Negative { row, col, value }
+        } else {
+            Error::NotFinite { row, col, value }
+        })
+    }
+
+    pub(crate) fn storage(&self) -> Storage<'a, T> {
+        self.storage
+    }
+
+    fn values(&self) -> &'a [T] {
+        match self.storage {
+            Storage::Dense(data) => data,
+            Storage::Sparse { val, .. } => val,
+        }
+    }
+
+    /// Row and column of the stored entry number `at`.
+    fn position(&self, at: usize) -> (usize, usize) {
+        let (line, place) = match self.storage {
+            Storage::Dense(_) => {
+                let length = if self.order == Order::Columns { self.rows } else { self.cols };
+                (at / length, at % length)
+            }
+            Storage::Sparse { ptr, idx, .. } => {
+                let line = (1..ptr.len()).find(|&l| ptr.at(l) > at).unwrap_or(1) - 1;
+                (line, idx.at(at))
+            }
+        };
+        match self.order {
+            Order::Columns => (place, line),
+            Order::Rows => (line, place),
+        }
+    }
+}
+
+impl<'a, T: Scalar> From<&'a Mat<T>> for Matrix<'a, T> {
+    fn from(m: &'a Mat<T>) -> Self {
+        Matrix { rows: m.rows(), cols: m.cols(), order: Order::Columns, storage: Storage::Dense(m.as_slice()) }
+    }
+}
+
+impl<'a, T: Scalar> From<&'a Sparse<T>> for Matrix<'a, T> {
+    fn from(s: &'a Sparse<T>) -> Self {
+        s.view()
+    }
+}

@@ -1,0 +1,129 @@
+//! The alternating direction method of multipliers for KL-NMF (Sun & Févotte 2014), in the order of the authors' program.
+//!
+//! minimise D(V‖X) subject to X = YZ, Y = W, Z = H, W ≥ 0, H ≥ 0, with multipliers α and penalty ρ:
+//!
+//! Z ← (YᵀY + I)⁻¹(Yᵀ(X + α_X/ρ) + H − α_Z/ρ),  Y likewise,  X ← (b + √(b² + 4ρV))/2ρ with b = ρYZ − α_X − 1,
+//! H ← (Z + α_Z/ρ)₊,  W ← (Y + α_Y/ρ)₊,  α_X ← α_X + ρ(X − YZ),  α_Z ← α_Z + ρ(Z − H),  α_Y ← α_Y + ρ(Y − W).
+//!
+//! W and H, the non-negative copies, are what is given out. X and α_X are dense: the method is for dense V.
+
+use super::{Factors, Method};
+use crate::block::Half;
+use crate::linalg::{View, cholesky, cholesky_solve, gram, matmul};
+use crate::parallel::Pool;
+use crate::{Mat, Result, Scalar, kernel};
+
+/// Columns of an n × m array, or rows of Y, that one task works on.
+const PANEL: usize = 32;
+
+pub(crate) struct Admm<'a, 'v, T> {
+    pool: &'a Pool,
+    v: &'a Half<'v, T>,
+    rho: T,
+    /// Yᵀ, Z and their multipliers.
+    yt: Mat<T>,
+    z: Mat<T>,
+    alpha_y: Mat<T>,
+    alpha_z: Mat<T>,
+    alpha_x: Mat<T>,
+    /// X + α_X/ρ: all that the other updates need of X.
+    x: Mat<T>,
+}
+
+impl<'a, 'v, T: Scalar> Admm<'a, 'v, T> {
+    pub fn new(pool: &'a Pool, v: &'a Half<'v, T>, factors: &Factors<T>, rho: f64) -> Result<Self> {
+        let (r, n, m) = (factors.h.rows(), factors.wt.cols(), factors.h.cols());
+        let mut new = Self {
+            pool,
+            v,
+            rho: T::from_f64(rho),
+            yt: factors.wt.clone(),
+            z: factors.h.clone(),
+            alpha_y: Mat::zeros(r, n),
+            alpha_z: Mat::zeros(r, m),
+            alpha_x: Mat::try_zeros(n, m)?,
+            x: Mat::try_zeros(n, m)?,
+        };
+        let (yt, z) = (&new.yt, &new.z);
+        let mut units = vec![(); m];
+        pool.panels(PANEL, (new.x.as_mut_slice(), n), (&mut units, 1), |first, x, units| {
+            let z = View::columns(&z.as_slice()[first * r..], r, units.len(), r);
+            matmul(x, n, View::of(yt).t(), z, false);
+        });
+        Ok(new)
+    }
+
+    /// X, then α_X: YZ is formed in the place of X + α_X/ρ, which it becomes again.
+    fn update_x(&mut self) {
+        let (n, r) = (self.yt.cols(), self.yt.rows());
+        let (yt, z, rho, v) = (&self.yt, &self.z, self.rho, self.v.view());
+        let (x, alpha) = (self.x.as_mut_slice(), self.alpha_x.as_mut_slice());
+        self.pool.panels(PANEL, (x, n), (alpha, n), |first, x, alpha| {
+            let z = View::columns(&z.as_slice()[first * r..], r, x.len() / n, r);
+            matmul(x, n, View::of(yt).t(), z, false);
+            for (c, (x, alpha)) in x.chunks_mut(n).zip(alpha.chunks_mut(n)).enumerate() {
+                x_step(v.column_values(first + c), rho, x, alpha);
+            }
+        });
+    }
+}
+
+impl<T: Scalar> Method<T> for Admm<'_, '_, T> {
+    fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
+        for _ in 0..steps {
+            let x = View::of(&self.x);
+            update_factor(self.pool, self.rho, &self.yt, x, &factors.h, &self.alpha_z, &mut self.z);
+            update_factor(self.pool, self.rho, &self.z, x.t(), &factors.wt, &self.alpha_y, &mut self.yt);
+            self.update_x();
+            project(self.rho, &self.z, &mut factors.h, &mut self.alpha_z);
+            project(self.rho, &self.yt, &mut factors.wt, &mut self.alpha_y);
+        }
+    }
+}
+
+/// Z ← (YᵀY + I)⁻¹(YᵀX̂ + H − α/ρ), where X̂ = X + α_X/ρ, by panels of columns.
+fn update_factor<T: Scalar>(
+    pool: &Pool,
+    rho: T,
+    yt: &Mat<T>,
+    x: View<'_, T>,
+    h: &Mat<T>,
+    alpha: &Mat<T>,
+    z: &mut Mat<T>,
+) {
+    let r = yt.rows();
+    let mut normal = gram(yt);
+    (0..r).for_each(|k| normal[(k, k)] += T::ONE);
+    cholesky(&mut normal);
+    let mut units = vec![(); z.cols()];
+    pool.panels(PANEL, (z.as_mut_slice(), r), (&mut units, 1), |first, z, units| {
+        let columns = View { data: &x.data[first * x.cs..], cols: units.len(), ..x };
+        matmul(z, r, View::of(yt), columns, false);
+        for (c, z) in z.chunks_mut(r).enumerate() {
+            let (h, alpha) = (h.col(first + c), alpha.col(first + c));
+            z.iter_mut().zip(h).zip(alpha).for_each(|((z, h), alpha)| *z = *z + *h - *alpha / rho);
+            cholesky_solve(&normal, z);
+        }
+    });
+}
+
+/// For a column: `x` holds YZ and becomes X + α/ρ with the new X and the new α.
+fn x_step<T: Scalar>(v: &[T], rho: T, x: &mut [T], alpha: &mut [T]) {
+    let (two, four) = (T::from_f64(2.0), T::from_f64(4.0));
+    kernel::simd(|| {
+        for ((x, alpha), v) in x.iter_mut().zip(alpha).zip(v) {
+            let b = rho * *x - *alpha - T::ONE;
+            let next = (b + (b * b + four * rho * *v).sqrt()) / (two * rho);
+            *alpha += rho * (next - *x);
+            *x = next + *alpha / rho;
+        }
+    });
+}
+
+/// H ← (Z + α/ρ)₊, α ← α + ρ(Z − H).
+fn project<T: Scalar>(rho: T, z: &Mat<T>, h: &mut Mat<T>, alpha: &mut Mat<T>) {
+    for ((z, h), alpha) in z.as_slice().iter().zip(h.as_mut_slice()).zip(alpha.as_mut_slice()) {
+        *h = (*z + *alpha / rho).max(T::ZERO);
+        *alpha += rho * (*z - *h);
+    }
+}

@@ -1,0 +1,166 @@
+//! The first-order primal-dual algorithm (Chambolle & Pock; Yanez & Bach), for the alternation.
+//!
+//! | letter | meaning |
+//! | --- | --- |
+//! | a, x | a column of V and its weights |
+//! | χ | the dual point, negative on the support S = {a > 0} and 0 off it |
+//! | w | the metric: x plus 1 % of an even spread of Σa over the atoms, so that zeros can leave |
+//! | σ, τ | dual and primal steps: σ = 1/(c·Kw), τ = c·w/Kᵀ1 |
+//! | c | the primal weight of the column |
+//!
+//! One step, on the support of a (rows with a = 0 enter only through Kᵀ1):
+//!
+//! χ ← χ + σ·Kx̄,  χ ← ½(χ − √(χ² + 4σa)),  x⁺ ← max(x − τ·(K_Sᵀχ + Kᵀ1), 0),  x̄ ← 2x⁺ − x.
+//!
+//! The steps are diagonal and satisfy Pock & Chambolle's condition (2011, α = 1) by construction; from χ = −a/Kx with
+//! c = 1 the first step is the multiplicative update. Every half-step starts from x on its best ray (ΣKx = Σa) and from
+//! χ = −a/Kx, and ends with a comparison: if the divergence of the column has risen, the column takes the
+//! multiplicative update instead and halves its c; otherwise c grows by a tenth, up to 8. So no half-step ends worse
+//! than it began, and c finds its own size column by column.
+
+use super::{HalfState, HalfStep, mu};
+use crate::block::{Block, Work};
+use crate::{Mat, Scalar, kernel};
+use std::ops::Range;
+
+/// The share of the even spread that the metric adds to x.
+const SPREAD: f64 = 0.01;
+const FIRST_WEIGHT: f64 = 2.0;
+const LARGEST_WEIGHT: f64 = 8.0;
+
+/// Solver state: the primal weight of every column of V, and of every row.
+pub(crate) struct Fpa {
+    weights: [Vec<f64>; 2],
+}
+
+impl Fpa {
+    pub fn new(rows: usize, cols: usize) -> Self {
+        Self { weights: [vec![FIRST_WEIGHT; cols], vec![FIRST_WEIGHT; rows]] }
+    }
+}
+
+impl<T: Scalar> HalfStep<T> for Fpa {
+    fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
+        half.dictionary.set(kt);
+        let weights = &mut self.weights[half.side as usize];
+        half.for_each_block_with(x, weights, |b, x, c, work| half_step(b, x, c, work, steps));
+    }
+}
+
+/// `steps` primal-dual steps on the columns of one block.
+fn half_step<T: Scalar>(b: &Block<'_, T>, x: &mut [T], c: &mut [f64], work: &mut Work<T>, steps: usize) {
+    let Work { tile, big: [z0, sigma, chi, ..], small: [g, x_mu, tau, x_bar, ..] } = work;
+    for (x, sum) in x.chunks_mut(b.r).zip(b.sums) {
+        to_best_ray(b, x, *sum);
+    }
+
+    // The opening pass: Kx, the dual point −a/Kx, and the multiplicative update to fall back on.
+    b.pass(Some(x), Some(g), tile, |rows, z| {
+        store(b, &rows, z, z0);
+        b.ratio(&rows, z);
+        store(b, &rows, z, chi);
+    });
+    x_mu[..x.len()].copy_from_slice(x);
+    for (x, g) in x_mu[..x.len()].chunks_mut(b.r).zip(g.chunks(b.r)) {
+        mu::multiply(x, g, b.k_sum);
+    }
+    metric(b, x, c, z0, sigma, tau);
+    chi[..b.p * b.q].iter_mut().for_each(|y| *y = -*y);
+
+    for step in 0..steps {
+        let x_bar = &mut x_bar[..x.len()];
+        // At the first step Kx̄ = Kx is known.
+        let again = if step == 0 { None } else { Some(&*x_bar) };
+        b.pass(again, Some(g), tile, |rows, z| {
+            for (column, z) in z.chunks_mut(rows.len()).enumerate() {
+                let part = b.part(column, &rows);
+                if step == 0 {
+                    z.copy_from_slice(&z0[part.clone()]);
+                }
+                kernel::dual_step(&b.a[part.clone()], &sigma[part.clone()], &mut chi[part], z);
+            }
+        });
+        for column in 0..b.q {
+            let at = column * b.r..(column + 1) * b.r;
+            primal_step(&mut x[at.clone()], &mut x_bar[at.clone()], &tau[at.clone()], &g[at], b.k_sum);
+        }
+    }
+    keep_the_better(b, x, c, tile, z0, x_mu);
+}
+
+/// Scales x so that ΣKx = Σa, the minimum along its ray; weights of an empty column become zero.
+fn to_best_ray<T: Scalar>(b: &Block<'_, T>, x: &mut [T], sum: f64) {
+    let total = b.total(x);
+    if sum == 0.0 {
+        x.iter_mut().zip(b.k_sum).filter(|(_, k)| **k > T::ZERO).for_each(|(x, _)| *x = T::ZERO);
+    } else if total > 0.0 {
+        let scale = T::from_f64(sum / total);
+        x.iter_mut().for_each(|x| *x *= scale);
+    }
+}
+
+/// Copies a tile to its place in a p × q array.
+fn store<T: Scalar>(b: &Block<'_, T>, rows: &Range<usize>, z: &[T], to: &mut [T]) {
+    for (c, z) in z.chunks(rows.len()).enumerate() {
+        to[b.part(c, rows)].copy_from_slice(z);
+    }
+}
+
+/// The steps in the metric w = x + spread: σ = 1/(c·Kw), with Kw = Kx + spread·K(1/Kᵀ1), and τ = c·w/Kᵀ1.
+fn metric<T: Scalar>(b: &Block<'_, T>, x: &[T], c: &[f64], z0: &[T], sigma: &mut [T], tau: &mut [T]) {
+    for column in 0..b.q {
+        let spread = T::from_f64(SPREAD * b.sums[column] / b.r as f64);
+        let weight = T::from_f64(c[column]);
+        let part = b.part(column, &(0..b.p));
+        kernel::simd(|| {
+            for ((sigma, z0), u) in sigma[part.clone()].iter_mut().zip(&z0[part]).zip(b.u) {
+                *sigma = T::ONE / (weight * (*z0 + spread * *u));
+            }
+        });
+        let at = column * b.r..(column + 1) * b.r;
+        for ((tau, x), k) in tau[at.clone()].iter_mut().zip(&x[at]).zip(b.k_sum) {
+            *tau = if *k > T::ZERO { weight * (*x + spread / *k) / *k } else { T::ZERO };
+        }
+    }
+}
+
+/// x⁺ ← max(x − τ·(g + Kᵀ1), 0), x̄ ← 2x⁺ − x.
+pub(crate) fn primal_step<T: Scalar>(x: &mut [T], x_bar: &mut [T], tau: &[T], g: &[T], k_sum: &[T]) {
+    for ((((x, x_bar), tau), g), k) in x.iter_mut().zip(x_bar).zip(tau).zip(g).zip(k_sum) {
+        let next = (*x - *tau * (*g + *k)).max(T::ZERO);
+        *x_bar = next + next - *x;
+        *x = next;
+    }
+}
+
+/// Ends each column on its best ray if that is no worse than its beginning, else on the multiplicative update.
+fn keep_the_better<T: Scalar>(
+    b: &Block<'_, T>,
+    x: &mut [T],
+    c: &mut [f64],
+    tile: &mut [T],
+    z0: &[T],
+    x_mu: &[T],
+) {
+    // The sum of a·ln(z0/z) over all tiles, column by column, collected where c can later be changed.
+    let mut change = [0.0; 64];
+    debug_assert!(b.q <= change.len());
+    b.pass(Some(x), None, tile, |rows, z| {
+        for (column, z) in z.chunks(rows.len()).enumerate() {
+            let part = b.part(column, &rows);
+            change[column] += kernel::log_change(&b.a[part.clone()], &z0[part], z);
+        }
+    });
+    for (column, x) in x.chunks_mut(b.r).enumerate() {
+        let (total, sum) = (b.total(x), b.sums[column]);
+        // On the best ray z = (Σa/total)·Kx, and the sums of both models are Σa: only the logarithms differ.
+        let rise = if sum == 0.0 { 0.0 } else { change[column] + sum * (total / sum).ln() };
+        if rise <= 0.0 {
+            to_best_ray(b, x, sum);
+            c[column] = (c[column] * 1.1).min(LARGEST_WEIGHT);
+        } else {
+            x.copy_from_slice(&x_mu[column * b.r..][..b.r]);
+            c[column] = (c[column] * 0.5).max(1.0 / LARGEST_WEIGHT);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The methods, one per file, and what they have in common.
+
+pub(crate) mod admm;
+pub(crate) mod fpa;
+pub(crate) mod mu;
+pub(crate) mod paper;
+
+use crate::block::{Block, Dictionary, Half, Scratch, Work};
+use crate::parallel::{PerThread, Pool};
+use crate::{Error, Mat, Result, Scalar};
+
+/// The method that [`factorize`](crate::factorize) alternates with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Solver {
+    /// The first-order primal-dual algorithm in its support form, with steps in the metric of the EM algorithm and a
+    /// primal weight that adapts column by column. Dense and sparse. Never raises the divergence.
+    #[default]
+    Fpa,
+    /// Multiplicative updates, which are the EM algorithm. Dense and sparse. Never raises the divergence; zeros stay.
+    Mu,
+    /// The alternating direction method of multipliers of Sun & Févotte (2014). Dense only. May raise the divergence.
+    Admm,
+}
+
+impl Solver {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Solver::Fpa => "fpa",
+            Solver::Mu => "mu",
+            Solver::Admm => "admm",
+        }
+    }
+}
+
+/// The factors as the methods keep them: both with r rows, so that the W-step is the H-step on Vᵀ.
+pub(crate) struct Factors<T> {
+    /// Wᵀ, r × n.
+    pub wt: Mat<T>,
+    /// H, r × m.
+    pub h: Mat<T>,
+}
+
+/// A whole method: a sweep improves both factors.
+pub(crate) trait Method<T: Scalar> {
+    /// `steps` steps on each factor, which count as `steps` accesses to the data.
+    fn sweep(&mut self, factors: &mut Factors<T>, steps: usize);
+}
+
+/// The half of the alternation that moves one factor.
+pub(crate) trait HalfStep<T: Scalar> {
+    /// `steps` steps on `x` (r × q) with the dictionary `kt` (r × p) fixed.
+    fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize);
+}
+
+/// Which factor moves.
+#[derive(Clone, Copy)]
+pub(crate) enum Side {
+    H = 0,
+    W = 1,
+}
+
+/// V or Vᵀ with the workspace of a half-step, made once.
+pub(crate) struct HalfState<'a, 'v, T> {
+    pub side: Side,
+    pub half: &'a Half<'v, T>,
+    pub dictionary: Dictionary<T>,
+    pub pool: &'a Pool,
+    scratch: PerThread<Scratch<T>>,
+}
+
+impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
+    pub fn new(side: Side, half: &'a Half<'v, T>, pool: &'a Pool, r: usize) -> Self {
+        let (dictionary, scratch) = (Dictionary::new(half, r), half.scratch(pool, r));
+        Self { side, half, dictionary, pool, scratch }
+    }
+
+    /// Calls `f` with every block and its columns of `x`.
+    pub fn for_each_block(
+        &self,
+        x: &mut Mat<T>,
+        f: impl Fn(&Block<'_, T>, &mut [T], &mut [()], &mut Work<T>) + Sync,
+    ) {
+        // Units take no room, so this allocates nothing.
+        let mut units = vec![(); x.cols()];
+        self.for_each_block_with(x, &mut units, f);
+    }
+
+    /// The same with something more for each column.
+    pub fn for_each_block_with<B: Send>(
+        &self,
+        x: &mut Mat<T>,
+        more: &mut [B],
+        f: impl Fn(&Block<'_, T>, &mut [T], &mut [B], &mut Work<T>) + Sync,
+    ) {
+        let (r, q) = (x.rows(), x.cols());
+        let per_more = more.len() / q;
+        self.half.for_each_block(
+            self.pool,
+            &self.scratch,
+            &self.dictionary,
+            (x.as_mut_slice(), r),
+            (more, per_more),
+            f,
+        );
+    }
+}
+
+/// The alternation: some steps on one factor, as many on the other.
+pub(crate) struct Alternation<'a, 'v, T, S> {
+    pub halves: [HalfState<'a, 'v, T>; 2],
+    pub step: S,
+    /// The authors' multiplicative program moves W first; everything else H.
+    pub w_first: bool,
+}
+
+impl<T: Scalar, S: HalfStep<T>> Method<T> for Alternation<'_, '_, T, S> {
+    fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
+        let Factors { wt, h } = factors;
+        let [h_half, w_half] = &mut self.halves;
+        if self.w_first {
+            self.step.update(w_half, h, wt, steps);
+            self.step.update(h_half, wt, h, steps);
+        } else {
+            self.step.update(h_half, wt, h, steps);
+            self.step.update(w_half, h, wt, steps);
+        }
+    }
+}
+
+/// A relative tolerance must be a number from 0 on.
+pub(crate) fn check_tol(tol: f64) -> Result<()> {
+    if tol.is_finite() && tol >= 0.0 {
+        return Ok(());
+    }
+    Err(Error::Setting { name: "tol", value: tol.to_string(), must: "a finite number ≥ 0 is needed" })
+}

@@ -1,0 +1,37 @@
+//! Multiplicative updates (Lee & Seung 2000), which are also the EM algorithm:
+//!
+//! x ← x ∘ ρ,  ρ = Kᵀ(a/Kx) / Kᵀ1.
+//!
+//! Each step lowers the divergence or leaves it. A zero stays zero for ever.
+
+use super::{HalfState, HalfStep};
+use crate::{Mat, Scalar};
+
+/// The method has no state of its own.
+pub(crate) struct Mu;
+
+impl<T: Scalar> HalfStep<T> for Mu {
+    fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
+        half.dictionary.set(kt);
+        half.for_each_block(x, |b, x, _, work| {
+            let g = &mut work.small[0];
+            for _ in 0..steps {
+                b.pass(Some(x), Some(g), &mut work.tile, |rows, z| b.ratio(&rows, z));
+                for (x, g) in x.chunks_mut(b.r).zip(g.chunks(b.r)) {
+                    multiply(x, g, b.k_sum);
+                }
+            }
+        });
+    }
+}
+
+/// x ← x∘g/k. Atoms that are zero have no say and keep their weight; so does a weight whose factor overflows, which
+/// only happens where Kx has underflowed.
+pub(crate) fn multiply<T: Scalar>(x: &mut [T], g: &[T], k_sum: &[T]) {
+    for ((x, g), k) in x.iter_mut().zip(g).zip(k_sum) {
+        let next = *x * (*g / *k);
+        if *k > T::ZERO && next.is_finite() {
+            *x = next;
+        }
+    }
+}

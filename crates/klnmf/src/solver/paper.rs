@@ -1,0 +1,162 @@
+//! The authors' own program of the primal-dual algorithm, step for step: the oracle for everything else.
+//!
+//! | letter | meaning |
+//! | --- | --- |
+//! | K, x | the fixed factor and a column of the moving one |
+//! | χ | the dual, n × m, started feasible at −V/(WH) and carried through all half-steps |
+//! | σ, τ | √(p/r)·1ᵀK1/(1ᵀa·‖K‖) and √(r/p)·1ᵀa/(1ᵀK1·‖K‖), so that στ‖K‖² = 1 |
+//!
+//! χ ← χ + σ·Kx̄,  χ ← ½(χ − √(χ² + 4σa)),  x⁺ ← max(x − τ·Kᵀ(χ + 1), 0),  x̄ ← 2x⁺ − x.
+//!
+//! (The paper prints χ − σ·Kx̄, which diverges.) The scalar steps suit columns of like size; on badly scaled data use
+//! [`Fpa`](super::fpa). Dense only: χ lives on all entries. x̄ outlives the half-step it was made in.
+
+use super::{Factors, HalfState, Method};
+use crate::block::{Block, Work};
+use crate::linalg::{gram, spectral_norm};
+use crate::matrix::Mat;
+use crate::{Scalar, kernel};
+
+/// The dual and the extrapolated factors, which persist.
+pub(crate) struct Paper<'a, 'v, T> {
+    halves: [HalfState<'a, 'v, T>; 2],
+    /// χ (n × m) and χᵀ (m × n); only the one that belongs to the half-step under way is up to date.
+    chi: [Mat<T>; 2],
+    /// x̄ for H and for Wᵀ.
+    x_bar: [Mat<T>; 2],
+}
+
+impl<'a, 'v, T: Scalar> Paper<'a, 'v, T> {
+    pub fn new(halves: [HalfState<'a, 'v, T>; 2], factors: &Factors<T>) -> crate::Result<Self> {
+        let (n, m) = (factors.wt.cols(), factors.h.cols());
+        let chi = [Mat::try_zeros(n, m)?, Mat::try_zeros(m, n)?];
+        let x_bar = [factors.h.clone(), factors.wt.clone()];
+        let mut new = Self { halves, chi, x_bar };
+        new.start_dual(factors);
+        Ok(new)
+    }
+
+    /// χ = −V/(WH), each column divided by s = max_k (Wᵀ(−χ))_k/(Wᵀ1)_k.
+    fn start_dual(&mut self, factors: &Factors<T>) {
+        let half = &mut self.halves[0];
+        half.dictionary.set(&factors.wt);
+        half.for_each_block_with(&mut self.x_bar[0], self.chi[0].as_mut_slice(), |b, x, chi, work| {
+            let Work { tile, small: [g, ..], .. } = work;
+            b.pass(Some(x), Some(g), tile, |rows, z| {
+                b.ratio(&rows, z);
+                for (c, z) in z.chunks(rows.len()).enumerate() {
+                    chi[b.part(c, &rows)].copy_from_slice(z);
+                }
+            });
+            for (chi, g) in chi.chunks_mut(b.p).zip(g.chunks(b.r)) {
+                let s = g.iter().zip(b.k_sum).filter(|(_, k)| **k > T::ZERO).map(|(g, k)| *g / *k).fold(T::ZERO, T::max);
+                if s > T::ZERO {
+                    chi.iter_mut().for_each(|y| *y = -*y / s);
+                }
+            }
+        });
+    }
+
+    fn half_step(&mut self, side: usize, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
+        let half = &mut self.halves[side];
+        half.dictionary.set(kt);
+        let norm = spectral_norm(&gram(kt));
+        let mass: f64 = kt.row_sums().iter().sum();
+        let (p, r) = (kt.cols() as f64, kt.rows() as f64);
+        // x and x̄ travel together as the two halves of a column of 2r entries.
+        let mut pair = stack(x, &self.x_bar[side]);
+        half.for_each_block_with(&mut pair, self.chi[side].as_mut_slice(), |b, pair, chi, work| {
+            let steps_of = |sum: f64| {
+                let sigma = (p / r).sqrt() * mass / (sum * norm);
+                let tau = (r / p).sqrt() * sum / (mass * norm);
+                (T::from_f64(sigma), T::from_f64(tau))
+            };
+            block_steps(b, pair, chi, work, steps, steps_of);
+        });
+        unstack(&pair, x, &mut self.x_bar[side]);
+    }
+
+    /// Brings χ into the shape of the other half-step.
+    fn turn_dual(&mut self, from: usize) {
+        let [first, second] = &mut self.chi;
+        let (from, to) = if from == 0 { (first, second) } else { (second, first) };
+        crate::matrix::transpose_into(from, to);
+    }
+}
+
+impl<T: Scalar> Method<T> for Paper<'_, '_, T> {
+    fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
+        let Factors { wt, h } = factors;
+        self.half_step(0, wt, h, steps);
+        self.turn_dual(0);
+        self.half_step(1, h, wt, steps);
+        self.turn_dual(1);
+    }
+}
+
+/// The steps of one block; a column with nothing in it gets zero weights, where the formula would divide by zero.
+fn block_steps<T: Scalar>(
+    b: &Block<'_, T>,
+    pair: &mut [T],
+    chi: &mut [T],
+    work: &mut Work<T>,
+    steps: usize,
+    steps_of: impl Fn(f64) -> (T, T),
+) {
+    let Work { tile, small: [g, x_bar, ..], .. } = work;
+    let (p, r) = (b.p, b.r);
+    for (to, pair) in x_bar.chunks_mut(r).zip(pair.chunks(2 * r)) {
+        to.copy_from_slice(&pair[r..]);
+    }
+    for _ in 0..steps {
+        b.pass(Some(x_bar), Some(g), tile, |rows, z| {
+            for (c, z) in z.chunks_mut(rows.len()).enumerate() {
+                let part = b.part(c, &rows);
+                let (sigma, _) = steps_of(b.sums[c]);
+                scalar_dual_step(&b.a[part.clone()], sigma, &mut chi[part], z);
+            }
+        });
+        for (c, pair) in pair.chunks_mut(2 * r).enumerate() {
+            let (_, tau) = steps_of(b.sums[c]);
+            let (x, bar) = (&mut pair[..r], &mut x_bar[c * r..][..r]);
+            for (((x, bar), g), k) in x.iter_mut().zip(bar).zip(&g[c * r..]).zip(b.k_sum) {
+                let next = if b.sums[c] > 0.0 { (*x - tau * (*g + *k)).max(T::ZERO) } else { T::ZERO };
+                *bar = next + next - *x;
+                *x = next;
+            }
+        }
+    }
+    debug_assert_eq!(chi.len(), p * b.q);
+    for (bar, pair) in x_bar.chunks(r).zip(pair.chunks_mut(2 * r)) {
+        pair[r..].copy_from_slice(bar);
+    }
+}
+
+/// χ ← ½(χ' − √(χ'² + 4σa)), χ' = χ + σz, on all entries; copied to z.
+fn scalar_dual_step<T: Scalar>(a: &[T], sigma: T, chi: &mut [T], z: &mut [T]) {
+    let (half, four) = (T::from_f64(0.5), T::from_f64(4.0));
+    if !sigma.is_finite() {
+        z.fill(T::ZERO);
+        return;
+    }
+    kernel::simd(|| {
+        for ((chi, z), a) in chi.iter_mut().zip(z).zip(a) {
+            let moved = *chi + sigma * *z;
+            *chi = half * (moved - (moved * moved + four * sigma * *a).sqrt());
+            *z = *chi;
+        }
+    });
+}
+
+fn stack<T: Scalar>(x: &Mat<T>, bar: &Mat<T>) -> Mat<T> {
+    let r = x.rows();
+    Mat::from_fn(2 * r, x.cols(), |i, j| if i < r { x[(i, j)] } else { bar[(i - r, j)] })
+}
+
+fn unstack<T: Scalar>(pair: &Mat<T>, x: &mut Mat<T>, bar: &mut Mat<T>) {
+    let r = x.rows();
+    for j in 0..x.cols() {
+        x.col_mut(j).copy_from_slice(&pair.col(j)[..r]);
+        bar.col_mut(j).copy_from_slice(&pair.col(j)[r..]);
+    }
+}
