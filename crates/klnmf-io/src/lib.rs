@@ -1,1 +1,55 @@
 //! Readers and writers for klnmf.
+//!
+//! [`read`] takes a matrix from a file, whatever its format; [`read_dense`] one that must be dense, [`read_model`] the
+//! factors of an earlier run. [`write_model`], [`write_npy`] and [`write_csv`] write, always through [`atomically`]: a
+//! failed write leaves the old file as it was. [`peek`] says what a file holds.
+//!
+//! | extension | content |
+//! | --- | --- |
+//! | `.npy` | a dense numpy array of any real or integer type, either byte order, C or Fortran order |
+//! | `.npz` | a sparse matrix of `scipy.sparse.save_npz` (csr, csc, coo), or one dense array of `numpy.savez` |
+//! | `.mtx` | MatrixMarket, sparse (`coordinate`) or dense (`array`) |
+//! | `.csv`, `.tsv`, `.txt` | dense numbers, with or without names of rows and columns |
+//!
+//! All but `.npz` may be gzipped (`.mtx.gz`); the content tells, not the name. No file makes a reader panic: every error
+//! is one line that names the file, the place and what to do. A size claimed by a header is checked against the length
+//! of the file before memory is asked for.
+//!
+//! ```
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("counts.csv");
+//! std::fs::write(&path, ",kitchen,garden\ncat,3,0\ndog,1,4\n")?;
+//! let table = klnmf_io::read::<f64>(&path)?;
+//! assert_eq!(table.row_names.as_deref(), Some(&["cat".to_owned(), "dog".to_owned()][..]));
+//! assert_eq!(table.matrix.view().sum(), 8.0);
+//!
+//! std::fs::write(&path, "3,0\n1,four\n")?;
+//! let error = klnmf_io::read::<f64>(&path).unwrap_err();
+//! assert!(error.to_string().contains("counts.csv, line 2, column 2: \"four\" is not a number"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod archive;
+mod dtype;
+mod error;
+mod format;
+mod lines;
+mod memory;
+mod model;
+mod mtx;
+mod npy;
+mod number;
+mod output;
+mod scipy;
+mod source;
+mod summary;
+mod table;
+mod text;
+
+pub use error::Error;
+pub use model::{Model, read_model, write_model};
+pub use npy::write_npy;
+pub use output::atomically;
+pub use summary::{ArrayInfo, Summary, peek};
+pub use table::{Stored, Table, read, read_dense};
+pub use text::write_csv;

@@ -9,7 +9,7 @@ use crate::solver::admm::Admm;
 use crate::solver::fpa::Fpa;
 use crate::solver::mu::Mu;
 use crate::solver::paper::Paper;
-use crate::solver::{Alternation, Factors, HalfState, Method, Side, Solver, check_tol};
+use crate::solver::{Alternation, Factors, HalfState, Method, Side, Solver, Update, check_tol};
 use crate::{Error, Mat, Result, Scalar};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -23,11 +23,15 @@ pub struct Settings {
     /// (dense only), `mu` with W first. The divergence then is the authors', who add 2.2e-16 inside the logarithm, so that
     /// it is finite even where WH = 0 < V. For comparisons; slower and less robust than the default.
     pub paper: bool,
+    /// Which factors move. [`Update::H`] with any solver is the convex problem, where [`decompose`](crate::decompose) is
+    /// the quick way and this the way to compare methods.
+    pub update: Update,
     /// Steps on one factor before the other has its turn. `None`: 5 for `fpa`, 1 for the others.
     pub inner: Option<usize>,
     /// The most accesses to the data: a step on H and a step on W together are one.
     pub max_iter: usize,
-    /// Stop when both `gap_w` and `gap_h` are at most `tol` times the sum of V. 0 never stops early.
+    /// Stop when `gap_w` and `gap_h`, or the one of the factor that moves, are at most `tol` times the sum of V. 0 never
+    /// stops early.
     pub tol: f64,
     /// Stop after this much time on the clock. Results then depend on the machine.
     pub time_limit: Option<Duration>,
@@ -39,7 +43,7 @@ pub struct Settings {
     pub seed: u64,
     /// Threads; 0 for one per core.
     pub threads: usize,
-    /// The penalty of `admm`. `None`: see [`default_rho`].
+    /// The penalty ρ of `admm`. `None`: V is measured in units of its mean and ρ = 10.
     pub rho: Option<f64>,
 }
 
@@ -48,6 +52,7 @@ impl Default for Settings {
         Self {
             solver: Solver::default(),
             paper: false,
+            update: Update::default(),
             inner: None,
             max_iter: 1000,
             tol: 1e-4,
@@ -81,6 +86,12 @@ impl Settings {
         }
     }
 
+    /// The larger gap of the factors that move.
+    fn open_gap(&self, info: &Info) -> f64 {
+        let of = |side, gap: f64| if self.update.moves(side) { gap } else { 0.0 };
+        of(Side::H, info.gap_h).max(of(Side::W, info.gap_w))
+    }
+
     fn inner(&self) -> usize {
         self.inner.unwrap_or(if self.solver == Solver::Fpa { 5 } else { 1 })
     }
@@ -104,7 +115,7 @@ pub struct Info {
 }
 
 impl Info {
-    /// The larger gap relative to ΣV: what [`Settings::tol`] is compared with.
+    /// The larger gap relative to ΣV: what [`Settings::tol`] is compared with where both factors move.
     pub fn relative_gap(&self) -> f64 {
         let gap = self.gap_w.max(self.gap_h);
         if self.sum > 0.0 { gap / self.sum } else { gap }
@@ -139,7 +150,7 @@ impl Status {
 /// A factorisation V ≈ WH with its certificate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution<T> {
-    /// n × r; every column that is not zero sums to 1.
+    /// n × r; every column that is not zero sums to 1, unless one factor was fixed.
     pub w: Mat<T>,
     /// r × m.
     pub h: Mat<T>,
@@ -210,7 +221,9 @@ pub fn factorize_from<'a, T: Scalar>(
         iterate(settings, first, &mut clock, &mut *method, &mut factors, &mut certifier, &mut watch);
     clock.pause();
     drop(method);
-    normalize(&mut factors);
+    if settings.update == Update::Both {
+        normalize(&mut factors);
+    }
     let info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
     Ok(Solution { w: factors.wt.transpose(), h: factors.h, info, status })
 }
@@ -232,7 +245,7 @@ fn iterate<T: Scalar>(
             if watch(&info).is_break() {
                 return (iteration, Status::Stopped);
             }
-            if settings.tol > 0.0 && info.relative_gap() <= settings.tol {
+            if settings.tol > 0.0 && settings.open_gap(&info) <= settings.tol * info.sum {
                 return (iteration, Status::Converged);
             }
         }
@@ -269,24 +282,17 @@ where
 {
     let r = factors.h.rows();
     let states = || [HalfState::new(Side::H, &halves[0], pool, r), HalfState::new(Side::W, &halves[1], pool, r)];
+    let w_first = settings.paper && settings.solver == Solver::Mu;
+    let mut order = if w_first { vec![Side::W, Side::H] } else { vec![Side::H, Side::W] };
+    order.retain(|side| settings.update.moves(*side));
     Ok(match settings.solver {
-        Solver::Fpa if settings.paper => Box::new(Paper::new(states(), factors)?),
+        Solver::Fpa if settings.paper => Box::new(Paper::new(states(), factors, settings.update)?),
         Solver::Fpa => {
-            Box::new(Alternation { halves: states(), step: Fpa::new(v.rows(), v.cols()), w_first: false })
+            Box::new(Alternation { halves: states(), step: Fpa::new(v.rows(), v.cols()), order })
         }
-        Solver::Mu => Box::new(Alternation { halves: states(), step: Mu, w_first: settings.paper }),
-        Solver::Admm => {
-            let rho = settings.rho.unwrap_or_else(|| default_rho(v));
-            Box::new(Admm::new(pool, &halves[0], factors, rho)?)
-        }
+        Solver::Mu => Box::new(Alternation { halves: states(), step: Mu, order }),
+        Solver::Admm => Box::new(Admm::new(pool, &halves[0], factors, settings.rho, settings.update)?),
     })
-}
-
-/// The penalty of `admm` when none is given: 10/mean(V).
-pub fn default_rho<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>) -> f64 {
-    let v = v.into();
-    let mean = v.sum() / (v.rows() as f64 * v.cols() as f64);
-    if mean > 0.0 { 10.0 / mean } else { 1.0 }
 }
 
 /// Columns of W to sum 1, rows of H the other way; atoms that are zero stay as they are.

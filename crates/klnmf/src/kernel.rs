@@ -5,7 +5,8 @@
 use crate::Scalar;
 use crate::scalar::ln;
 
-/// Runs `f` compiled for the best instruction set of this processor. `f` must be small enough to be inlined.
+/// Runs `f` compiled for the best instruction set of this processor. `f` must be `#[inline(always)]`: only what is inlined
+/// here is compiled for it, and a fused multiply-add left outside becomes a call.
 #[inline(always)]
 pub(crate) fn simd<R>(f: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(f)
@@ -35,7 +36,7 @@ fn lanes_sum<A: Copy, B: Copy, S: Scalar>(a: &[A], b: &[B], f: impl Fn(A, B, S) 
 
 /// z ← K x for a column-major p × r matrix with columns `ld` apart.
 pub(crate) fn multiply<S: Scalar>(k: &[S], ld: usize, x: &[S], z: &mut [S]) {
-    simd(|| {
+    simd(#[inline(always)] || {
         let p = z.len();
         z.fill(S::ZERO);
         let mut l = 0;
@@ -60,7 +61,7 @@ pub(crate) fn multiply<S: Scalar>(k: &[S], ld: usize, x: &[S], z: &mut [S]) {
 
 /// g ← g + Kᵀ t for a column-major p × r matrix with columns `ld` apart.
 pub(crate) fn multiply_transposed<S: Scalar>(k: &[S], ld: usize, t: &[S], g: &mut [S]) {
-    simd(|| {
+    simd(#[inline(always)] || {
         for (l, g) in g.iter_mut().enumerate() {
             *g += lanes_sum(&k[l * ld..][..t.len()], t, |k: S, t: S, sum: S| k.mul_add(t, sum));
         }
@@ -69,7 +70,7 @@ pub(crate) fn multiply_transposed<S: Scalar>(k: &[S], ld: usize, t: &[S], g: &mu
 
 /// z ← a/z where a > 0, else 0: minus the dual point, and the quotient of the multiplicative update.
 pub(crate) fn ratio<S: Scalar>(a: &[S], z: &mut [S]) {
-    simd(|| {
+    simd(#[inline(always)] || {
         for (z, a) in z.iter_mut().zip(a) {
             *z = if *a > S::ZERO { *a / *z } else { S::ZERO };
         }
@@ -79,7 +80,7 @@ pub(crate) fn ratio<S: Scalar>(a: &[S], z: &mut [S]) {
 /// χ ← prox of σF* at χ + σz, in place: ½(χ' − √(χ'² + 4σa)) where a > 0, else 0. Also copied to z.
 pub(crate) fn dual_step<S: Scalar>(a: &[S], sigma: &[S], chi: &mut [S], z: &mut [S]) {
     let (half, four) = (S::from_f64(0.5), S::from_f64(4.0));
-    simd(|| {
+    simd(#[inline(always)] || {
         for (((chi, z), a), sigma) in chi.iter_mut().zip(z).zip(a).zip(sigma) {
             let moved = *chi + *sigma * *z;
             let y = half * (moved - (moved * moved + four * *sigma * *a).sqrt());
@@ -91,7 +92,7 @@ pub(crate) fn dual_step<S: Scalar>(a: &[S], sigma: &[S], chi: &mut [S], z: &mut 
 
 /// Σ over a > 0 of a·ln((a + ε)/(z + ε)) − a + z, and Σ over a > 0 of z. Infinite if some z + ε ≤ 0 there.
 pub(crate) fn divergence_terms(a: &[f64], z: &[f64], epsilon: f64) -> (f64, f64) {
-    simd(|| {
+    simd(#[inline(always)] || {
         let terms = lanes_sum(a, z, |a: f64, z: f64, sum: f64| {
             let below = z + epsilon;
             let term = if below > 0.0 { a * ln((a + epsilon) / below) - a + z } else { f64::INFINITY };
@@ -104,7 +105,7 @@ pub(crate) fn divergence_terms(a: &[f64], z: &[f64], epsilon: f64) -> (f64, f64)
 
 /// Σ over a > 0 of a·ln(y); −∞ if some y ≤ 0 there.
 pub(crate) fn weighted_log(a: &[f64], y: impl Fn(usize) -> f64 + Copy) -> f64 {
-    simd(|| {
+    simd(#[inline(always)] || {
         let mut sum = [0.0; LANES];
         for (i, a) in a.iter().enumerate() {
             let y = y(i);
@@ -117,7 +118,7 @@ pub(crate) fn weighted_log(a: &[f64], y: impl Fn(usize) -> f64 + Copy) -> f64 {
 
 /// Σ over a > 0 of a·ln(z0/z), in double precision; +∞ if some z ≤ 0 there.
 pub(crate) fn log_change<S: Scalar>(a: &[S], z0: &[S], z: &[S]) -> f64 {
-    simd(|| {
+    simd(#[inline(always)] || {
         let mut sum = [0.0; LANES];
         let n = a.len().min(z0.len()).min(z.len());
         let (a, z0, z) = (&a[..n], &z0[..n], &z[..n]);
@@ -132,5 +133,5 @@ pub(crate) fn log_change<S: Scalar>(a: &[S], z0: &[S], z: &[S]) -> f64 {
 
 /// Σ a_i·b_i in double precision.
 pub(crate) fn dot<S: Scalar>(a: &[S], b: &[S]) -> f64 {
-    simd(|| lanes_sum(a, b, |a: S, b: S, sum: f64| sum + a.to_f64() * b.to_f64()))
+    simd(#[inline(always)] || lanes_sum(a, b, |a: S, b: S, sum: f64| sum + a.to_f64() * b.to_f64()))
 }

@@ -31,6 +31,8 @@ pub trait Scalar:
     const ONE: Self;
     /// The distance from 1 to the next number.
     const EPSILON: Self;
+    /// The smallest normal number divided by [`EPSILON`](Scalar::EPSILON): what is below may as well be zero.
+    const TINY: Self;
     /// `"f32"` or `"f64"`.
     const NAME: &'static str;
     /// The nearest number of this precision.
@@ -61,6 +63,7 @@ macro_rules! scalar {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const EPSILON: Self = $t::EPSILON;
+            const TINY: Self = $t::MIN_POSITIVE / $t::EPSILON;
             const NAME: &'static str = stringify!($t);
             #[inline(always)]
             fn from_f64(x: f64) -> Self {

@@ -6,8 +6,11 @@
 //! H ← (Z + α_Z/ρ)₊,  W ← (Y + α_Y/ρ)₊,  α_X ← α_X + ρ(X − YZ),  α_Z ← α_Z + ρ(Z − H),  α_Y ← α_Y + ρ(Y − W).
 //!
 //! W and H, the non-negative copies, are what is given out. X and α_X are dense: the method is for dense V.
+//!
+//! The method is not indifferent to the scale of V, since one ρ serves constraints of different size. Without a given ρ
+//! it works on V/u with u the mean of V, so W/√u and H/√u, and ρ = 10; with a given ρ on V as it is.
 
-use super::{Factors, Method};
+use super::{Factors, Method, Side, Update};
 use crate::block::Half;
 use crate::linalg::{View, cholesky, cholesky_solve, gram, matmul};
 use crate::parallel::Pool;
@@ -16,10 +19,17 @@ use crate::{Mat, Result, Scalar, kernel};
 /// Columns of an n × m array, or rows of Y, that one task works on.
 const PANEL: usize = 32;
 
+/// The penalty where none is given, for a V of mean 1.
+const RHO: f64 = 10.0;
+
 pub(crate) struct Admm<'a, 'v, T> {
     pool: &'a Pool,
     v: &'a Half<'v, T>,
+    update: Update,
     rho: T,
+    /// The unit in which V is measured, and its square root for the factors.
+    unit: T,
+    root: T,
     /// Yᵀ, Z and their multipliers.
     yt: Mat<T>,
     z: Mat<T>,
@@ -31,14 +41,26 @@ pub(crate) struct Admm<'a, 'v, T> {
 }
 
 impl<'a, 'v, T: Scalar> Admm<'a, 'v, T> {
-    pub fn new(pool: &'a Pool, v: &'a Half<'v, T>, factors: &Factors<T>, rho: f64) -> Result<Self> {
+    pub fn new(
+        pool: &'a Pool,
+        v: &'a Half<'v, T>,
+        factors: &Factors<T>,
+        rho: Option<f64>,
+        update: Update,
+    ) -> Result<Self> {
         let (r, n, m) = (factors.h.rows(), factors.wt.cols(), factors.h.cols());
+        let mean = v.sums.iter().sum::<f64>() / (n as f64 * m as f64);
+        let unit = if rho.is_some() || mean == 0.0 { 1.0 } else { mean };
+        let root = T::from_f64(unit.sqrt());
         let mut new = Self {
             pool,
             v,
-            rho: T::from_f64(rho),
-            yt: factors.wt.clone(),
-            z: factors.h.clone(),
+            update,
+            rho: T::from_f64(rho.unwrap_or(RHO)),
+            unit: T::from_f64(unit),
+            root,
+            yt: scaled(factors.wt.clone(), T::ONE / root),
+            z: scaled(factors.h.clone(), T::ONE / root),
             alpha_y: Mat::zeros(r, n),
             alpha_z: Mat::zeros(r, m),
             alpha_x: Mat::try_zeros(n, m)?,
@@ -56,13 +78,13 @@ impl<'a, 'v, T: Scalar> Admm<'a, 'v, T> {
     /// X, then α_X: YZ is formed in the place of X + α_X/ρ, which it becomes again.
     fn update_x(&mut self) {
         let (n, r) = (self.yt.cols(), self.yt.rows());
-        let (yt, z, rho, v) = (&self.yt, &self.z, self.rho, self.v.view());
+        let (yt, z, rho, unit, v) = (&self.yt, &self.z, self.rho, self.unit, self.v.view());
         let (x, alpha) = (self.x.as_mut_slice(), self.alpha_x.as_mut_slice());
         self.pool.panels(PANEL, (x, n), (alpha, n), |first, x, alpha| {
             let z = View::columns(&z.as_slice()[first * r..], r, x.len() / n, r);
             matmul(x, n, View::of(yt).t(), z, false);
             for (c, (x, alpha)) in x.chunks_mut(n).zip(alpha.chunks_mut(n)).enumerate() {
-                x_step(v.column_values(first + c), rho, x, alpha);
+                x_step(v.column_values(first + c), unit, rho, x, alpha);
             }
         });
     }
@@ -70,14 +92,40 @@ impl<'a, 'v, T: Scalar> Admm<'a, 'v, T> {
 
 impl<T: Scalar> Method<T> for Admm<'_, '_, T> {
     fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
+        let (h_moves, w_moves) = (self.update.moves(Side::H), self.update.moves(Side::W));
+        let Factors { wt, h } = factors;
+        rescale(h, T::ONE / self.root, h_moves);
+        rescale(wt, T::ONE / self.root, w_moves);
         for _ in 0..steps {
             let x = View::of(&self.x);
-            update_factor(self.pool, self.rho, &self.yt, x, &factors.h, &self.alpha_z, &mut self.z);
-            update_factor(self.pool, self.rho, &self.z, x.t(), &factors.wt, &self.alpha_y, &mut self.yt);
+            if h_moves {
+                update_factor(self.pool, self.rho, &self.yt, x, h, &self.alpha_z, &mut self.z);
+            }
+            if w_moves {
+                update_factor(self.pool, self.rho, &self.z, x.t(), wt, &self.alpha_y, &mut self.yt);
+            }
             self.update_x();
-            project(self.rho, &self.z, &mut factors.h, &mut self.alpha_z);
-            project(self.rho, &self.yt, &mut factors.wt, &mut self.alpha_y);
+            if h_moves {
+                project(self.rho, &self.z, h, &mut self.alpha_z);
+            }
+            if w_moves {
+                project(self.rho, &self.yt, wt, &mut self.alpha_y);
+            }
         }
+        rescale(h, self.root, h_moves);
+        rescale(wt, self.root, w_moves);
+    }
+}
+
+fn scaled<T: Scalar>(mut m: Mat<T>, by: T) -> Mat<T> {
+    rescale(&mut m, by, true);
+    m
+}
+
+/// Multiplies by `by` if the factor moves; one that is fixed must keep its every bit.
+fn rescale<T: Scalar>(m: &mut Mat<T>, by: T, moves: bool) {
+    if moves && by != T::ONE {
+        m.as_mut_slice().iter_mut().for_each(|x| *x *= by);
     }
 }
 
@@ -108,12 +156,12 @@ fn update_factor<T: Scalar>(
 }
 
 /// For a column: `x` holds YZ and becomes X + α/ρ with the new X and the new α.
-fn x_step<T: Scalar>(v: &[T], rho: T, x: &mut [T], alpha: &mut [T]) {
-    let (two, four) = (T::from_f64(2.0), T::from_f64(4.0));
-    kernel::simd(|| {
+fn x_step<T: Scalar>(v: &[T], unit: T, rho: T, x: &mut [T], alpha: &mut [T]) {
+    let (two, four_rho) = (T::from_f64(2.0), T::from_f64(4.0) * rho / unit);
+    kernel::simd(#[inline(always)] || {
         for ((x, alpha), v) in x.iter_mut().zip(alpha).zip(v) {
             let b = rho * *x - *alpha - T::ONE;
-            let next = (b + (b * b + four * rho * *v).sqrt()) / (two * rho);
+            let next = (b + (b * b + four_rho * *v).sqrt()) / (two * rho);
             *alpha += rho * (next - *x);
             *x = next + *alpha / rho;
         }

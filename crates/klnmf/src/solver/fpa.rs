@@ -112,7 +112,7 @@ fn metric<T: Scalar>(b: &Block<'_, T>, x: &[T], c: &[f64], z0: &[T], sigma: &mut
         let spread = T::from_f64(SPREAD * b.sums[column] / b.r as f64);
         let weight = T::from_f64(c[column]);
         let part = b.part(column, &(0..b.p));
-        kernel::simd(|| {
+        kernel::simd(#[inline(always)] || {
             for ((sigma, z0), u) in sigma[part.clone()].iter_mut().zip(&z0[part]).zip(b.u) {
                 *sigma = T::ONE / (weight * (*z0 + spread * *u));
             }

@@ -33,6 +33,27 @@ impl Solver {
     }
 }
 
+/// Which factors move. With one of them fixed the problem is convex, and its gap bounds the distance to the optimum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Update {
+    /// Both, in turn.
+    #[default]
+    Both,
+    /// Only H; W stays exactly as given.
+    H,
+    /// Only W; H stays exactly as given.
+    W,
+}
+
+impl Update {
+    pub(crate) fn moves(self, side: Side) -> bool {
+        match side {
+            Side::H => self != Update::W,
+            Side::W => self != Update::H,
+        }
+    }
+}
+
 /// The factors as the methods keep them: both with r rows, so that the W-step is the H-step on Vᵀ.
 pub(crate) struct Factors<T> {
     /// Wᵀ, r × n.
@@ -110,20 +131,19 @@ impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
 pub(crate) struct Alternation<'a, 'v, T, S> {
     pub halves: [HalfState<'a, 'v, T>; 2],
     pub step: S,
-    /// The authors' multiplicative program moves W first; everything else H.
-    pub w_first: bool,
+    /// What moves, in this order. The authors' multiplicative program moves W first; everything else H.
+    pub order: Vec<Side>,
 }
 
 impl<T: Scalar, S: HalfStep<T>> Method<T> for Alternation<'_, '_, T, S> {
     fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
         let Factors { wt, h } = factors;
         let [h_half, w_half] = &mut self.halves;
-        if self.w_first {
-            self.step.update(w_half, h, wt, steps);
-            self.step.update(h_half, wt, h, steps);
-        } else {
-            self.step.update(h_half, wt, h, steps);
-            self.step.update(w_half, h, wt, steps);
+        for side in &self.order {
+            match side {
+                Side::H => self.step.update(h_half, wt, h, steps),
+                Side::W => self.step.update(w_half, h, wt, steps),
+            }
         }
     }
 }

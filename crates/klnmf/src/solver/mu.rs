@@ -26,12 +26,13 @@ impl<T: Scalar> HalfStep<T> for Mu {
 }
 
 /// x ← x∘g/k. Atoms that are zero have no say and keep their weight; so does a weight whose factor overflows, which
-/// only happens where Kx has underflowed.
+/// only happens where Kx has underflowed. A weight that falls below the smallest normal number divided by the machine's
+/// epsilon (1e-292 in f64, 1e-31 in f32) becomes zero: it is on its way there, and subnormal numbers are slow.
 pub(crate) fn multiply<T: Scalar>(x: &mut [T], g: &[T], k_sum: &[T]) {
     for ((x, g), k) in x.iter_mut().zip(g).zip(k_sum) {
         let next = *x * (*g / *k);
         if *k > T::ZERO && next.is_finite() {
-            *x = next;
+            *x = if next < T::TINY { T::ZERO } else { next };
         }
     }
 }

@@ -11,7 +11,7 @@
 //! (The paper prints χ − σ·Kx̄, which diverges.) The scalar steps suit columns of like size; on badly scaled data use
 //! [`Fpa`](super::fpa). Dense only: χ lives on all entries. x̄ outlives the half-step it was made in.
 
-use super::{Factors, HalfState, Method};
+use super::{Factors, HalfState, Method, Side, Update};
 use crate::block::{Block, Work};
 use crate::linalg::{gram, spectral_norm};
 use crate::matrix::Mat;
@@ -24,15 +24,19 @@ pub(crate) struct Paper<'a, 'v, T> {
     chi: [Mat<T>; 2],
     /// x̄ for H and for Wᵀ.
     x_bar: [Mat<T>; 2],
+    update: Update,
 }
 
 impl<'a, 'v, T: Scalar> Paper<'a, 'v, T> {
-    pub fn new(halves: [HalfState<'a, 'v, T>; 2], factors: &Factors<T>) -> crate::Result<Self> {
+    pub fn new(halves: [HalfState<'a, 'v, T>; 2], factors: &Factors<T>, update: Update) -> crate::Result<Self> {
         let (n, m) = (factors.wt.cols(), factors.h.cols());
         let chi = [Mat::try_zeros(n, m)?, Mat::try_zeros(m, n)?];
         let x_bar = [factors.h.clone(), factors.wt.clone()];
-        let mut new = Self { halves, chi, x_bar };
+        let mut new = Self { halves, chi, x_bar, update };
         new.start_dual(factors);
+        if update == Update::W {
+            new.turn_dual(0);
+        }
         Ok(new)
     }
 
@@ -87,10 +91,19 @@ impl<'a, 'v, T: Scalar> Paper<'a, 'v, T> {
 impl<T: Scalar> Method<T> for Paper<'_, '_, T> {
     fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
         let Factors { wt, h } = factors;
-        self.half_step(0, wt, h, steps);
-        self.turn_dual(0);
-        self.half_step(1, h, wt, steps);
-        self.turn_dual(1);
+        let both = self.update == Update::Both;
+        if self.update.moves(Side::H) {
+            self.half_step(0, wt, h, steps);
+        }
+        if both {
+            self.turn_dual(0);
+        }
+        if self.update.moves(Side::W) {
+            self.half_step(1, h, wt, steps);
+        }
+        if both {
+            self.turn_dual(1);
+        }
     }
 }
 
@@ -139,7 +152,7 @@ fn scalar_dual_step<T: Scalar>(a: &[T], sigma: T, chi: &mut [T], z: &mut [T]) {
         z.fill(T::ZERO);
         return;
     }
-    kernel::simd(|| {
+    kernel::simd(#[inline(always)] || {
         for ((chi, z), a) in chi.iter_mut().zip(z).zip(a) {
             let moved = *chi + sigma * *z;
             *chi = half * (moved - (moved * moved + four * sigma * *a).sqrt());

@@ -1,0 +1,166 @@
+//! The one public error, and the fault of a reader before it knows the name of its file.
+
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What can go wrong with a file. Every message is a single line, whatever the file or its name contains.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system would not read the file.
+    #[error("cannot read {}: {}", name(path), one_line(why))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// The operating system would not write the file; an older file of that name is untouched.
+    #[error("cannot write {}: {}", name(path), one_line(why))]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// The content of the file as a whole is wrong.
+    #[error("{}: {}", name(path), one_line(what))]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        what: String,
+    },
+    /// A line of a text file is wrong.
+    #[error("{}, line {line}: {}", name(path), one_line(what))]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1 as editors do.
+        line: u64,
+        /// What is wrong and what to do.
+        what: String,
+    },
+    /// A cell of a text file is wrong.
+    #[error("{}, line {line}, column {column}: {}", name(path), one_line(what))]
+    Cell {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1 as editors do.
+        line: u64,
+        /// The cell within the line, counted from 1; row names are column 1.
+        column: u64,
+        /// What is wrong and what to do.
+        what: String,
+    },
+    /// The file was read but the core library does not accept the matrix.
+    #[error("{}: {}", name(path), one_line(why))]
+    Matrix {
+        /// The file.
+        path: PathBuf,
+        /// What the core library said.
+        why: klnmf::Error,
+    },
+}
+
+impl Error {
+    /// The core library's error about the matrix in `path`.
+    pub fn matrix(path: impl AsRef<Path>, why: klnmf::Error) -> Self {
+        Error::Matrix { path: path.as_ref().to_owned(), why }
+    }
+}
+
+/// An error whose file is not yet named: readers return it, the public functions add the path.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Io(io::Error),
+    Content(String),
+    Line { line: u64, what: String },
+    Cell { line: u64, column: u64, what: String },
+    Matrix(klnmf::Error),
+}
+
+impl Fault {
+    pub(crate) fn content(what: impl Into<String>) -> Self {
+        Fault::Content(what.into())
+    }
+
+    pub(crate) fn line(line: u64, what: impl Into<String>) -> Self {
+        Fault::Line { line, what: what.into() }
+    }
+
+    /// The same fault, said of one array of an archive.
+    pub(crate) fn within(self, array: &str) -> Self {
+        match self {
+            Fault::Content(what) => Fault::Content(format!("array {array}: {what}")),
+            Fault::Matrix(why) => Fault::Content(format!("array {array}: {why}")),
+            other => other,
+        }
+    }
+
+    /// The public error about the file that was read.
+    pub(crate) fn at(self, path: &Path) -> Error {
+        let path = path.to_owned();
+        match self {
+            Fault::Io(why) => Error::Read { path, why },
+            Fault::Content(what) => Error::Content { path, what },
+            Fault::Line { line, what } => Error::Line { path, line, what },
+            Fault::Cell { line, column, what } => Error::Cell { path, line, column, what },
+            Fault::Matrix(why) => Error::Matrix { path, why },
+        }
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(why: io::Error) -> Self {
+        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        match why.kind() {
+            // These come from the decompressors and from reads past the end, not from the system.
+            UnexpectedEof => Fault::content("the file is cut short: copy it again or write it anew"),
+            InvalidData | InvalidInput => {
+                Fault::Content(format!("the file is damaged ({why}): copy it again or write it anew"))
+            }
+            _ => Fault::Io(why),
+        }
+    }
+}
+
+impl From<zip::result::ZipError> for Fault {
+    fn from(why: zip::result::ZipError) -> Self {
+        match why {
+            zip::result::ZipError::Io(why) => why.into(),
+            why => Fault::Content(format!("{why}: copy the file again or write it anew with numpy.savez")),
+        }
+    }
+}
+
+impl From<klnmf::Error> for Fault {
+    fn from(why: klnmf::Error) -> Self {
+        Fault::Matrix(why)
+    }
+}
+
+/// A piece of the file in quotes, cut to a length that fits a message.
+pub(crate) fn quoted(bytes: &[u8]) -> String {
+    const LONGEST: usize = 40;
+    let text = String::from_utf8_lossy(bytes);
+    match text.char_indices().nth(LONGEST) {
+        None => format!("\"{text}\""),
+        Some((end, _)) => format!("\"{}…\"", &text[..end]),
+    }
+}
+
+fn name(path: &Path) -> String {
+    one_line(path.display())
+}
+
+/// The text with everything that could break the line written as an escape.
+fn one_line(text: impl Display) -> String {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let mut line = String::new();
+    for c in text.to_string().chars() {
+        if breaks(c) { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
+}

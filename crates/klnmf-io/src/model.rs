@@ -1,0 +1,119 @@
+//! The result of a run as one file: an archive of numpy arrays that numpy opens without this library.
+
+use crate::archive::Archive;
+use crate::error::{Error, Fault};
+use crate::npy;
+use crate::output::atomically;
+use crate::source::Source;
+use klnmf::{Mat, Scalar};
+use std::io::{self, Seek, Write};
+use std::path::Path;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
+
+/// A factorisation V ≈ W·H with what is known of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model<T> {
+    /// The dictionary: one column per component.
+    pub w: Mat<T>,
+    /// The weights: one row per component.
+    pub h: Mat<T>,
+    /// How the model was made, as JSON text.
+    pub metadata: String,
+    /// Names of the rows of W.
+    pub row_names: Option<Vec<String>>,
+    /// Names of the columns of H.
+    pub col_names: Option<Vec<String>>,
+}
+
+impl<T: Scalar> Model<T> {
+    /// Fails unless all sizes agree.
+    fn check(&self) -> Result<(), Fault> {
+        let (w, h) = ((self.w.rows(), self.w.cols()), (self.h.rows(), self.h.cols()));
+        if w.1 != h.0 {
+            let what = format!(
+                "W is {} × {} and H is {} × {}: W needs as many columns as H has rows",
+                w.0, w.1, h.0, h.1
+            );
+            return Err(Fault::Content(what));
+        }
+        for (what, names, length) in [("row", &self.row_names, w.0), ("column", &self.col_names, h.1)] {
+            if let Some(names) = names
+                && names.len() != length
+            {
+                return Err(Fault::Content(format!(
+                    "{} {what} names where {length} are needed",
+                    names.len()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the archive is one that [`write_model`] wrote.
+pub(crate) fn is_model(archive: &Archive) -> bool {
+    ["W", "H", "metadata"].into_iter().all(|name| archive.has(name))
+}
+
+/// Reads a model that [`write_model`] wrote.
+pub fn read_model<T: Scalar>(path: &Path) -> Result<Model<T>, Error> {
+    read(path).map_err(|fault| fault.at(path))
+}
+
+fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
+    let source = Source::new(path)?;
+    let mut archive = Archive::open(&source)?;
+    if let Some(missing) = ["W", "H", "metadata"].into_iter().find(|name| !archive.has(name)) {
+        return Err(Fault::Content(format!("this is no klnmf model: it has no array {missing}")));
+    }
+    let w: Mat<T> = archive.in_array("W", |array| array.dense())?;
+    let h: Mat<T> = archive.in_array("H", |array| array.dense())?;
+    let metadata = archive.in_array("metadata", |array| array.texts())?.concat();
+    let row_names = archive.names_of("row_names", w.rows())?;
+    let col_names = archive.names_of("col_names", h.cols())?;
+    let model = Model { w, h, metadata, row_names, col_names };
+    model.check()?;
+    Ok(model)
+}
+
+/// Writes a model as a numpy archive; the same model always gives the same bytes.
+///
+/// The arrays are `W`, `H` (Fortran order), `metadata` (a text without dimensions) and, where there are names,
+/// `row_names` and `col_names`.
+pub fn write_model<T: Scalar>(path: &Path, model: &Model<T>) -> Result<(), Error> {
+    model.check().map_err(|fault| fault.at(path))?;
+    atomically(path, |out| write(out, model))
+}
+
+fn write<T: Scalar>(out: impl Write + Seek, model: &Model<T>) -> io::Result<()> {
+    let mut zip = ZipWriter::new(out);
+    for (name, matrix) in [("W", &model.w), ("H", &model.h)] {
+        // Floating-point numbers hardly shrink, so they are stored as they are and read at the speed of the disk.
+        let bytes = size_of_val(matrix.as_slice()) as u64;
+        zip.start_file(format!("{name}.npy"), options(CompressionMethod::Stored, bytes))?;
+        npy::write_matrix(&mut zip, matrix)?;
+    }
+    let mut texts = |name: &str, texts: &[String], shape: &[u64]| {
+        let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+        let bytes = 4 * longest as u64 * texts.len() as u64;
+        zip.start_file(format!("{name}.npy"), options(CompressionMethod::Deflated, bytes))?;
+        npy::write_texts(&mut zip, texts, shape)
+    };
+    texts("metadata", std::slice::from_ref(&model.metadata), &[])?;
+    for (name, names) in [("row_names", &model.row_names), ("col_names", &model.col_names)] {
+        if let Some(names) = names {
+            texts(name, names, &[names.len() as u64])?;
+        }
+    }
+    zip.finish()?.flush()
+}
+
+/// Options without a clock in them; an entry near 4 GiB needs the wider fields.
+fn options(method: CompressionMethod, bytes: u64) -> SimpleFileOptions {
+    SimpleFileOptions::default()
+        .compression_method(method)
+        .last_modified_time(DateTime::default())
+        .unix_permissions(0o644)
+        .large_file(bytes > 0xf000_0000)
+}

@@ -1,0 +1,253 @@
+//! MatrixMarket: a banner, comments, a size line and then one entry per line.
+
+use crate::error::{Fault, quoted};
+use crate::lines::Lines;
+use crate::memory::check_sparse;
+use crate::number;
+use crate::source::Source;
+use crate::table::{Stored, Table};
+use klnmf::{Mat, Order, Scalar, Sparse};
+
+/// The matrix in a MatrixMarket file.
+pub(crate) fn read<T: Scalar>(source: &Source) -> Result<Table<T>, Fault> {
+    let preamble = Preamble::read(&mut Lines::of(source)?)?;
+    let matrix = if preamble.coordinate {
+        Stored::Sparse(sparse(source, &preamble)?)
+    } else {
+        Stored::Dense(dense(source, &preamble)?)
+    };
+    Ok(Table { matrix, row_names: None, col_names: None })
+}
+
+/// Everything before the first entry.
+pub(crate) struct Preamble {
+    /// Entries with row and column, as against all numbers column by column.
+    pub(crate) coordinate: bool,
+    /// `real`, `integer` or `pattern`.
+    pub(crate) field: &'static str,
+    /// Only one triangle is in the file.
+    pub(crate) symmetric: bool,
+    pub(crate) rows: u64,
+    pub(crate) cols: u64,
+    /// How many entries the file says it has.
+    pub(crate) stored: u64,
+}
+
+impl Preamble {
+    pub(crate) fn read(lines: &mut Lines) -> Result<Self, Fault> {
+        let banner = lines.next()?.ok_or_else(|| Fault::content("the file is empty"))?.1.to_ascii_lowercase();
+        let words: Vec<&[u8]> =
+            banner.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+        let [b"%%matrixmarket", object, layout, field, symmetry] = *words else {
+            return Err(Fault::line(
+                1,
+                "the first line must be like \"%%MatrixMarket matrix coordinate integer general\"",
+            ));
+        };
+        let wrong = |word: &[u8], right: &str| {
+            Fault::line(1, format!("{} is not supported: only {right} can be read", quoted(word)))
+        };
+        if object != b"matrix" {
+            return Err(wrong(object, "matrix"));
+        }
+        let coordinate = match layout {
+            b"coordinate" => true,
+            b"array" => false,
+            _ => return Err(wrong(layout, "coordinate or array")),
+        };
+        let field = match field {
+            b"real" | b"double" => "real",
+            b"integer" => "integer",
+            b"pattern" if coordinate => "pattern",
+            b"pattern" => {
+                return Err(Fault::line(1, "an array cannot be a pattern: write coordinate or real"));
+            }
+            _ => return Err(wrong(field, "real, integer or pattern")),
+        };
+        let symmetric = match symmetry {
+            b"general" => false,
+            b"symmetric" => true,
+            _ => return Err(wrong(symmetry, "general or symmetric")),
+        };
+        let (line, rows, cols, stored) = Self::sizes(lines, coordinate)?;
+        if symmetric && rows != cols {
+            let what = format!("a symmetric matrix must be square, this one is {rows} × {cols}");
+            return Err(Fault::line(line, what));
+        }
+        // A dense triangle has the diagonal once; the halving is exact as one factor is even.
+        let dense = if symmetric {
+            u128::from(rows) * (u128::from(rows) + 1) / 2
+        } else {
+            u128::from(rows) * u128::from(cols)
+        };
+        let stored = stored.unwrap_or(u64::try_from(dense).unwrap_or(u64::MAX));
+        Ok(Self { coordinate, field, symmetric, rows, cols, stored })
+    }
+
+    /// The size line, with its number: rows, columns and, for coordinates, entries.
+    fn sizes(lines: &mut Lines, coordinate: bool) -> Result<(u64, u64, u64, Option<u64>), Fault> {
+        while let Some((number, line)) = lines.next()? {
+            if is_skipped(line) {
+                continue;
+            }
+            let numbers: Option<Vec<u64>> = Words(line).map(number::whole).collect();
+            let sizes = match numbers.as_deref() {
+                Some(&[rows, cols, stored]) if coordinate => Some((number, rows, cols, Some(stored))),
+                Some(&[rows, cols]) if !coordinate => Some((number, rows, cols, None)),
+                _ => None,
+            };
+            let right = if coordinate { "rows, columns and entries" } else { "rows and columns" };
+            let what = format!("{} is no size line: it must be the numbers of {right}", quoted(line));
+            return sizes.ok_or_else(|| Fault::line(number, what));
+        }
+        Err(Fault::content("the file ends before the size line"))
+    }
+
+    /// Fails unless the file ended after as many entries as it said.
+    fn check_end(&self, seen: u64) -> Result<(), Fault> {
+        if seen == self.stored {
+            return Ok(());
+        }
+        let promised = self.stored;
+        Err(Fault::Content(format!(
+            "the size line promises {promised} entries but the file ends after {seen}: it is cut short, or the line is wrong"
+        )))
+    }
+
+    fn too_many(&self, line: u64) -> Fault {
+        Fault::line(
+            line,
+            format!("more entries than the {} the size line promises: correct that line", self.stored),
+        )
+    }
+}
+
+/// Reads coordinates in two passes, one to count and one to fill, so that they are never in memory at once.
+fn sparse<T: Scalar>(source: &Source, preamble: &Preamble) -> Result<Sparse<T>, Fault> {
+    // Each entry takes at least four bytes, so a promise beyond that is a lie and not a matter of memory.
+    let possible = preamble.stored.min(source.stream()?.length.bound() / 4 + 1);
+    let mirrored = if preamble.symmetric { 2 } else { 1 };
+    let (rows, cols) = check_sparse(preamble.rows, preamble.cols, possible.saturating_mul(mirrored))?;
+    Sparse::from_triplets(rows, cols, Order::Columns, |put| replay(source, preamble, put))
+}
+
+/// Hands all entries to `put`, with those of the other triangle if the matrix is symmetric.
+fn replay<T: Scalar>(
+    source: &Source,
+    preamble: &Preamble,
+    put: &mut dyn FnMut(usize, usize, T) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut lines = Lines::of(source)?;
+    Preamble::read(&mut lines)?;
+    let mut seen = 0;
+    while let Some((number, line)) = lines.next()? {
+        let Some((i, j, value)) = entry(line, preamble) else {
+            if is_skipped(line) {
+                continue;
+            }
+            let what = explain(line, preamble);
+            return Err(Fault::line(number, what));
+        };
+        if seen == preamble.stored {
+            return Err(preamble.too_many(number));
+        }
+        seen += 1;
+        let value = T::from_f64(value);
+        put(i, j, value)?;
+        if preamble.symmetric && i != j {
+            put(j, i, value)?;
+        }
+    }
+    preamble.check_end(seen)
+}
+
+/// Row and column from 0 and the value, if the line is an entry within the matrix.
+fn entry(line: &[u8], preamble: &Preamble) -> Option<(usize, usize, f64)> {
+    let mut words = Words(line);
+    let i = number::whole(words.next()?)?.checked_sub(1)?;
+    let j = number::whole(words.next()?)?.checked_sub(1)?;
+    let value = if preamble.field == "pattern" { 1.0 } else { number::real(words.next()?)? };
+    let whole_line = words.next().is_none();
+    (whole_line && i < preamble.rows && j < preamble.cols).then_some((i as usize, j as usize, value))
+}
+
+/// Why a line is no entry.
+fn explain(line: &[u8], preamble: &Preamble) -> String {
+    let right = if preamble.field == "pattern" { "row and column" } else { "row, column and value" };
+    let words: Vec<&[u8]> = Words(line).collect();
+    if let [i, j, ..] = *words
+        && words.len() == right.split(' ').filter(|word| *word != "and").count()
+        && let (Some(i), Some(j)) = (number::whole(i), number::whole(j))
+    {
+        let (rows, cols) = (preamble.rows, preamble.cols);
+        if i == 0 || j == 0 {
+            return format!("entry ({i}, {j}): rows and columns are counted from 1 in this format");
+        }
+        if i > rows || j > cols {
+            return format!("entry ({i}, {j}) is outside the {rows} × {cols} matrix of the size line");
+        }
+    }
+    format!("{} is no entry: it must be {right}", quoted(line))
+}
+
+/// Reads an array: all numbers, column after column.
+fn dense<T: Scalar>(source: &Source, preamble: &Preamble) -> Result<Mat<T>, Fault> {
+    // Each number takes a digit and a separator.
+    if preamble.stored > source.stream()?.length.bound() / 2 + 1 {
+        return Err(Fault::Content(format!(
+            "the size line claims {} × {} numbers but the file is too short for them",
+            preamble.rows, preamble.cols
+        )));
+    }
+    let (rows, cols) = (preamble.rows as usize, preamble.cols as usize);
+    let mut matrix = Mat::try_zeros(rows, cols)?;
+    let mut lines = Lines::of(source)?;
+    Preamble::read(&mut lines)?;
+    let (mut i, mut j, mut seen) = (0, 0, 0);
+    while let Some((number, line)) = lines.next()? {
+        if is_skipped(line) {
+            continue;
+        }
+        for word in Words(line) {
+            let Some(value) = number::real(word) else {
+                let what = format!("{} is not a number", quoted(word));
+                return Err(Fault::line(number, what));
+            };
+            if seen == preamble.stored {
+                return Err(preamble.too_many(number));
+            }
+            seen += 1;
+            matrix[(i, j)] = T::from_f64(value);
+            if preamble.symmetric {
+                matrix[(j, i)] = T::from_f64(value);
+            }
+            i += 1;
+            if i == rows {
+                j += 1;
+                i = if preamble.symmetric { j } else { 0 };
+            }
+        }
+    }
+    preamble.check_end(seen)?;
+    Ok(matrix)
+}
+
+/// Comments and blank lines.
+fn is_skipped(line: &[u8]) -> bool {
+    line.trim_ascii_start().first().is_none_or(|byte| *byte == b'%')
+}
+
+/// The words of a line.
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let line = self.0.trim_ascii_start();
+        let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+        let (word, rest) = line.split_at(end);
+        self.0 = rest;
+        (!word.is_empty()).then_some(word)
+    }
+}

@@ -1,0 +1,168 @@
+//! Sparse matrices as `scipy.sparse.save_npz` writes them.
+
+use crate::archive::Archive;
+use crate::error::{Fault, quoted};
+use crate::memory::check_sparse;
+use crate::source::Source;
+use klnmf::{Indices, Order, Scalar, Sparse};
+
+/// Entries of a coo matrix that are read at once.
+const CHUNK: usize = 1 << 13;
+
+/// Whether the archive holds one.
+pub(crate) fn is_sparse(archive: &Archive) -> bool {
+    archive.has("format") && archive.has("shape") && archive.has("data")
+}
+
+/// The layouts that are understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    Csr,
+    Csc,
+    Coo,
+}
+
+/// What is known before the entries are read.
+pub(crate) struct Preamble {
+    pub(crate) layout: Layout,
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) stored: usize,
+}
+
+/// Reads layout and shape.
+pub(crate) fn preamble(archive: &mut Archive) -> Result<Preamble, Fault> {
+    let layout = archive.in_array("format", |array| array.texts())?;
+    let layout = match layout.first().map(String::as_str) {
+        Some("csr") => Layout::Csr,
+        Some("csc") => Layout::Csc,
+        Some("coo") => Layout::Coo,
+        other => {
+            let other = quoted(other.unwrap_or_default().as_bytes());
+            return Err(Fault::Content(format!(
+                "sparse format {other} is not supported: convert the matrix with .tocsr() before saving"
+            )));
+        }
+    };
+    let shape = archive.in_array("shape", |mut array| {
+        let mut shape = Vec::new();
+        array.next_indices::<u64>(array.items().min(3), u64::MAX, &mut shape)?;
+        Ok(shape)
+    })?;
+    let [rows, cols] = *shape else {
+        return Err(Fault::Content(format!(
+            "the sparse array has {} dimensions, a matrix has 2",
+            shape.len()
+        )));
+    };
+    let stored = vector(archive, "data")?;
+    let (rows, cols) = check_sparse(rows, cols, stored as u64)?;
+    Ok(Preamble { layout, rows, cols, stored })
+}
+
+/// Reads the matrix. `source` is the file of `archive`; the coo layout opens it several times at once.
+pub(crate) fn read<T: Scalar>(source: &Source, archive: &mut Archive) -> Result<Sparse<T>, Fault> {
+    let Preamble { layout, rows, cols, stored } = preamble(archive)?;
+    let (order, length) = match layout {
+        Layout::Csr => (Order::Rows, cols),
+        Layout::Csc => (Order::Columns, rows),
+        Layout::Coo => {
+            return Sparse::from_triplets(rows, cols, Order::Columns, |put| {
+                replay(source, rows, cols, stored, put)
+            });
+        }
+    };
+    let ptr = indices(archive, "indptr", stored as u64 + 1)?;
+    let idx = indices(archive, "indices", length as u64)?;
+    let val = archive.in_array("data", |mut array| {
+        let val = array.reals()?;
+        array.finish()?;
+        Ok(val)
+    })?;
+    Ok(Sparse::new(rows, cols, order, ptr, idx, val)?)
+}
+
+/// The length of a one-dimensional array.
+fn vector(archive: &mut Archive, name: &str) -> Result<usize, Fault> {
+    archive.in_array(name, |array| match array.header.shape.len() {
+        1 => Ok(array.items()),
+        _ => Err(Fault::Content(format!(
+            "shape {} where one dimension is expected",
+            array.header.shape_text()
+        ))),
+    })
+}
+
+/// A whole index array, in 32 bits where they suffice.
+fn indices(archive: &mut Archive, name: &str, limit: u64) -> Result<Indices, Fault> {
+    let length = vector(archive, name)?;
+    archive.in_array(name, |mut array| {
+        if limit <= 1 << 32 {
+            let mut out: Vec<u32> = reserved(length)?;
+            array.next_indices(length, limit, &mut out)?;
+            array.finish()?;
+            Ok(out.into())
+        } else {
+            let mut out: Vec<u64> = reserved(length)?;
+            array.next_indices(length, limit, &mut out)?;
+            array.finish()?;
+            Ok(out.into())
+        }
+    })
+}
+
+fn reserved<I>(length: usize) -> Result<Vec<I>, Fault> {
+    let mut out = Vec::new();
+    let bytes = length as u128 * size_of::<I>() as u128;
+    let too_large = |_| klnmf::Error::TooLarge { rows: length, cols: 1, bytes };
+    out.try_reserve_exact(length).map_err(too_large)?;
+    Ok(out)
+}
+
+/// Hands all entries of a coo matrix to `put`, reading the three arrays in step.
+fn replay<T: Scalar>(
+    source: &Source,
+    rows: usize,
+    cols: usize,
+    stored: usize,
+    put: &mut dyn FnMut(usize, usize, T) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let (mut first, mut second, mut third) =
+        (Archive::open(source)?, Archive::open(source)?, Archive::open(source)?);
+    // Newer files may hold both index arrays as the two rows of one, called coords.
+    let joined = first.has("coords") && !first.has("row");
+    let (row_name, col_name) = if joined { ("coords", "coords") } else { ("row", "col") };
+    let (mut is, mut js, mut values) =
+        (first.array(row_name)?, second.array(col_name)?, third.array("data")?);
+    let expected = if joined { stored.saturating_mul(2) } else { stored };
+    if is.items() != expected
+        || js.items() != expected
+        || values.items() != stored
+        || is.header.fortran && joined
+    {
+        return Err(Fault::content("the index arrays do not have one row and one column per entry of data"));
+    }
+    if joined {
+        js.skip(stored)?;
+    }
+    let (mut i, mut j, mut v): (Vec<i64>, Vec<i64>, Vec<T>) = Default::default();
+    let mut left = stored;
+    while left > 0 {
+        let now = left.min(CHUNK);
+        i.clear();
+        j.clear();
+        v.clear();
+        is.next_indices(now, rows as u64, &mut i).map_err(|fault| fault.within(row_name))?;
+        js.next_indices(now, cols as u64, &mut j).map_err(|fault| fault.within(col_name))?;
+        values.next_reals(now, &mut v).map_err(|fault| fault.within("data"))?;
+        for ((i, j), v) in i.iter().zip(&j).zip(&v) {
+            put(*i as usize, *j as usize, *v)?;
+        }
+        left -= now;
+    }
+    if !joined {
+        is.finish().map_err(|fault| fault.within(row_name))?;
+    }
+    js.finish().map_err(|fault| fault.within(col_name))?;
+    values.finish().map_err(|fault| fault.within("data"))
+}

@@ -1,0 +1,92 @@
+//! Where the bytes come from: a file that can be opened again and again, or a pipe kept in memory.
+
+use crate::error::Fault;
+use flate2::bufread::MultiGzDecoder;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::path::{Path, PathBuf};
+
+/// Deflate cannot blow data up by more than 1032:1, so a stream is never longer than this many times the file.
+pub(crate) const INFLATION: u64 = 1040;
+
+const BUFFER: usize = 1 << 17;
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The bytes of one input; readers that need two passes open it twice.
+pub(crate) enum Source {
+    File { path: PathBuf, len: u64 },
+    Memory(Vec<u8>),
+}
+
+/// Bytes that can be read from any place.
+pub(crate) trait ReadSeek: Read + Seek {}
+impl<R: Read + Seek> ReadSeek for R {}
+
+/// A buffered [`ReadSeek`] of either kind of source.
+pub(crate) type Seekable<'a> = BufReader<Box<dyn ReadSeek + 'a>>;
+
+impl Source {
+    /// Looks at the path; what is not a regular file can be read only once and is read here.
+    pub(crate) fn new(path: &Path) -> Result<Self, Fault> {
+        let file = File::open(path).map_err(Fault::Io)?;
+        let metadata = file.metadata().map_err(Fault::Io)?;
+        if metadata.is_dir() {
+            return Err(Fault::content("this is a folder: name a file in it"));
+        }
+        if metadata.is_file() {
+            return Ok(Source::File { path: path.to_owned(), len: metadata.len() });
+        }
+        let mut bytes = Vec::new();
+        (&file).read_to_end(&mut bytes).map_err(Fault::Io)?;
+        Ok(Source::Memory(bytes))
+    }
+
+    /// Bytes in the file.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Source::File { len, .. } => *len,
+            Source::Memory(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// The bytes as they are.
+    pub(crate) fn open(&self) -> io::Result<Seekable<'_>> {
+        let raw: Box<dyn ReadSeek> = match self {
+            Source::File { path, .. } => Box::new(File::open(path)?),
+            Source::Memory(bytes) => Box::new(Cursor::new(bytes.as_slice())),
+        };
+        Ok(BufReader::with_capacity(BUFFER, raw))
+    }
+
+    /// The content from its beginning, decompressed if it is gzipped.
+    pub(crate) fn stream(&self) -> io::Result<Stream<'_>> {
+        let mut raw = self.open()?;
+        if raw.fill_buf()?.starts_with(&GZIP) {
+            let input = Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(raw)));
+            return Ok(Stream { input, length: Length::AtMost(self.len().saturating_mul(INFLATION)) });
+        }
+        Ok(Stream { input: Box::new(raw), length: Length::Exactly(self.len()) })
+    }
+}
+
+/// The content of a source.
+pub(crate) struct Stream<'a> {
+    pub(crate) input: Box<dyn BufRead + 'a>,
+    pub(crate) length: Length,
+}
+
+/// What is known of the length of a stream before it is read.
+#[derive(Clone, Copy)]
+pub(crate) enum Length {
+    Exactly(u64),
+    AtMost(u64),
+}
+
+impl Length {
+    /// The most bytes there can be.
+    pub(crate) fn bound(self) -> u64 {
+        match self {
+            Length::Exactly(bytes) | Length::AtMost(bytes) => bytes,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What a file holds, without loading it where its format allows.
+
+use crate::archive::Archive;
+use crate::error::{Error, Fault};
+use crate::format::Format;
+use crate::lines::Lines;
+use crate::npy::{Array, Header};
+use crate::scipy::{self, Layout};
+use crate::source::Source;
+use crate::{model, mtx, text};
+use std::path::Path;
+
+/// What [`peek`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The kind of file in words, such as `numpy array`.
+    pub kind: String,
+    /// Rows and columns of the matrix; of W·H for a model. None if the file holds no matrix or several.
+    pub shape: Option<(u64, u64)>,
+    /// Numbers stored in the file: all if dense, those written down if sparse.
+    pub stored: Option<u64>,
+    /// Type of the numbers as the file names it, such as `<f8` or `integer`.
+    pub dtype: Option<String>,
+    /// Whether rows have names.
+    pub row_names: bool,
+    /// Whether columns have names.
+    pub col_names: bool,
+    /// The arrays of an archive; empty for other files.
+    pub arrays: Vec<ArrayInfo>,
+}
+
+/// One array of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayInfo {
+    /// Its name.
+    pub name: String,
+    /// Its type as numpy writes it.
+    pub dtype: String,
+    /// Its shape.
+    pub shape: Vec<u64>,
+}
+
+/// Says what a file holds. Only csv, tsv and txt are read in full, as only the last line tells their size.
+pub fn peek(path: &Path) -> Result<Summary, Error> {
+    look(path).map_err(|fault| fault.at(path))
+}
+
+fn look(path: &Path) -> Result<Summary, Fault> {
+    let format = Format::of(path)?;
+    let source = Source::new(path)?;
+    match format {
+        Format::Npy => array(&source),
+        Format::Npz => archive(&source),
+        Format::Mtx => matrix_market(&source),
+        Format::Csv | Format::Tsv | Format::Txt => table(&source, format),
+    }
+}
+
+fn array(source: &Source) -> Result<Summary, Fault> {
+    let stream = source.stream()?;
+    let header = Array::open(stream.input, stream.length)?.header;
+    Ok(of_array("numpy array", &header))
+}
+
+fn of_array(kind: &str, header: &Header) -> Summary {
+    Summary {
+        kind: format!("{kind}, {} order", if header.fortran { "Fortran" } else { "C" }),
+        shape: header.rows_and_cols().ok(),
+        stored: header.items(),
+        dtype: Some(header.dtype.descr.clone()),
+        row_names: false,
+        col_names: false,
+        arrays: Vec::new(),
+    }
+}
+
+fn archive(source: &Source) -> Result<Summary, Fault> {
+    let mut archive = Archive::open(source)?;
+    let mut arrays = Vec::new();
+    for name in archive.names() {
+        let header = archive.header(&name)?;
+        arrays.push(ArrayInfo { name, dtype: header.dtype.descr, shape: header.shape });
+    }
+    let of_content = if model::is_model(&archive) {
+        of_model(&mut archive)?
+    } else if scipy::is_sparse(&archive) {
+        of_sparse(&mut archive)?
+    } else {
+        match archive.matrix_name() {
+            Ok(name) => of_array(&format!("numpy archive, array {name}"), &archive.header(&name)?),
+            Err(_) => {
+                let kind = "numpy archive without a single matrix".into();
+                let (row_names, col_names, arrays) = (false, false, Vec::new());
+                Summary { kind, shape: None, stored: None, dtype: None, row_names, col_names, arrays }
+            }
+        }
+    };
+    Ok(Summary {
+        row_names: archive.has("row_names"),
+        col_names: archive.has("col_names"),
+        arrays,
+        ..of_content
+    })
+}
+
+fn of_model(archive: &mut Archive) -> Result<Summary, Fault> {
+    let (w, h) = (archive.header("W")?, archive.header("H")?);
+    let shape = Some((w.rows_and_cols()?.0, h.rows_and_cols()?.1));
+    let stored = w.items().zip(h.items()).and_then(|(w, h)| w.checked_add(h));
+    Ok(Summary { kind: "klnmf model".into(), shape, stored, ..of_array("", &w) })
+}
+
+fn of_sparse(archive: &mut Archive) -> Result<Summary, Fault> {
+    let preamble = scipy::preamble(archive)?;
+    let layout = match preamble.layout {
+        Layout::Csr => "csr",
+        Layout::Csc => "csc",
+        Layout::Coo => "coo",
+    };
+    let shape = Some((preamble.rows as u64, preamble.cols as u64));
+    let data = of_array("", &archive.header("data")?);
+    Ok(Summary { kind: format!("scipy sparse matrix, {layout}"), shape, ..data })
+}
+
+fn matrix_market(source: &Source) -> Result<Summary, Fault> {
+    let preamble = mtx::Preamble::read(&mut Lines::of(source)?)?;
+    let layout = if preamble.coordinate { "coordinate" } else { "array" };
+    let symmetry = if preamble.symmetric { "symmetric" } else { "general" };
+    Ok(Summary {
+        kind: format!("MatrixMarket {layout}, {symmetry}"),
+        shape: Some((preamble.rows, preamble.cols)),
+        stored: Some(preamble.stored),
+        dtype: Some(preamble.field.into()),
+        row_names: false,
+        col_names: false,
+        arrays: Vec::new(),
+    })
+}
+
+fn table(source: &Source, format: Format) -> Result<Summary, Fault> {
+    let table = text::read::<f32>(source, format)?;
+    let (rows, cols) = (table.matrix.rows() as u64, table.matrix.cols() as u64);
+    Ok(Summary {
+        kind: "text table".into(),
+        shape: Some((rows, cols)),
+        stored: Some(rows * cols),
+        dtype: None,
+        row_names: table.row_names.is_some(),
+        col_names: table.col_names.is_some(),
+        arrays: Vec::new(),
+    })
+}

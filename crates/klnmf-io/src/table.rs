@@ -1,0 +1,97 @@
+//! A matrix as it came from a file.
+
+use crate::error::{Error, Fault};
+use crate::format::Format;
+use crate::source::Source;
+use crate::{archive, mtx, npy, text};
+use klnmf::{Mat, Matrix, Scalar, Sparse};
+use std::path::Path;
+
+/// A matrix read from a file, with names where the file has them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table<T> {
+    /// The numbers.
+    pub matrix: Stored<T>,
+    /// One name per row.
+    pub row_names: Option<Vec<String>>,
+    /// One name per column.
+    pub col_names: Option<Vec<String>>,
+}
+
+/// A matrix that owns its numbers, dense or sparse as in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stored<T> {
+    /// All numbers.
+    Dense(Mat<T>),
+    /// The numbers that are not zero.
+    Sparse(Sparse<T>),
+}
+
+impl<T: Scalar> Stored<T> {
+    /// The borrowed view that the solvers take.
+    pub fn view(&self) -> Matrix<'_, T> {
+        match self {
+            Stored::Dense(matrix) => matrix.into(),
+            Stored::Sparse(matrix) => matrix.into(),
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.view().rows()
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.view().cols()
+    }
+
+    /// The transposed matrix: rearranged in memory if dense, free if sparse.
+    pub fn transpose(self) -> Self {
+        match self {
+            Stored::Dense(matrix) => Stored::Dense(matrix.transpose()),
+            Stored::Sparse(matrix) => Stored::Sparse(matrix.transpose()),
+        }
+    }
+}
+
+impl<T: Scalar> Table<T> {
+    /// The transposed matrix, with the names exchanged.
+    pub fn transpose(self) -> Self {
+        Self { matrix: self.matrix.transpose(), row_names: self.col_names, col_names: self.row_names }
+    }
+}
+
+/// Reads a matrix; the extension of the name tells the format, see the [crate documentation](crate).
+///
+/// Negative numbers and NaN are let through: the core library's check names the first one with its position.
+pub fn read<T: Scalar>(path: &Path) -> Result<Table<T>, Error> {
+    load(path).map_err(|fault| fault.at(path))
+}
+
+/// Reads a matrix that must be dense, such as a dictionary or a start.
+pub fn read_dense<T: Scalar>(path: &Path) -> Result<Mat<T>, Error> {
+    match read(path)?.matrix {
+        Stored::Dense(matrix) => Ok(matrix),
+        Stored::Sparse(_) => {
+            Err(Fault::content("the matrix is sparse where a dense one is needed: save it with .toarray()")
+                .at(path))
+        }
+    }
+}
+
+fn load<T: Scalar>(path: &Path) -> Result<Table<T>, Fault> {
+    let format = Format::of(path)?;
+    let source = Source::new(path)?;
+    let table = match format {
+        Format::Npy => npy::read(&source)?,
+        Format::Npz => archive::read(&source)?,
+        Format::Mtx => mtx::read(&source)?,
+        Format::Csv | Format::Tsv | Format::Txt => text::read(&source, format)?,
+    };
+    let (rows, cols) = (table.matrix.rows(), table.matrix.cols());
+    if rows == 0 || cols == 0 {
+        return Err(klnmf::Error::Empty { rows, cols }.into());
+    }
+    Ok(table)
+}

@@ -1,0 +1,102 @@
+//! The model file.
+
+mod common;
+
+use common::*;
+use klnmf::Mat;
+use klnmf_io::{Model, peek, read, read_model, write_model};
+use std::fs;
+use std::io::Read;
+
+fn model() -> Model<f64> {
+    Model {
+        w: Mat::from_fn(3, 2, |i, j| (i + 10 * j) as f64 + 0.25),
+        h: Mat::from_fn(2, 4, |i, j| 1.0 / (1 + i + j) as f64),
+        metadata: "{\"rank\": 2, \"note\": \"é\"}".into(),
+        row_names: Some(["a", "", "gêne 🎵"].map(String::from).to_vec()),
+        col_names: None,
+    }
+}
+
+#[test]
+fn round_trip() {
+    let file = temporary("model.npz", b"");
+    let model = model();
+    write_model(&file.path, &model).unwrap();
+    assert_eq!(read_model::<f64>(&file.path).unwrap(), model);
+    let single = Model {
+        w: model.w.cast::<f32>(),
+        h: model.h.cast(),
+        metadata: String::new(),
+        row_names: None,
+        col_names: Some(["p", "q", "r", "s"].map(String::from).to_vec()),
+    };
+    write_model(&file.path, &single).unwrap();
+    assert_eq!(read_model::<f32>(&file.path).unwrap(), single);
+}
+
+#[test]
+fn same_model_same_bytes() {
+    let (one, two) = (temporary("one.npz", b""), temporary("two.npz", b""));
+    write_model(&one.path, &model()).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    write_model(&two.path, &model()).unwrap();
+    assert_eq!(fs::read(&one.path).unwrap(), fs::read(&two.path).unwrap());
+    let mut zip = zip::ZipArchive::new(fs::File::open(&one.path).unwrap()).unwrap();
+    for i in 0..zip.len() {
+        assert_eq!(zip.by_index(i).unwrap().last_modified().unwrap().year(), 1980);
+    }
+    let mut w = Vec::new();
+    zip.by_name("W.npy").unwrap().read_to_end(&mut w).unwrap();
+    assert!(
+        String::from_utf8_lossy(&w).contains("{'descr': '<f8', 'fortran_order': True, 'shape': (3, 2), }")
+    );
+    let mut metadata = Vec::new();
+    zip.by_name("metadata.npy").unwrap().read_to_end(&mut metadata).unwrap();
+    assert!(String::from_utf8_lossy(&metadata).contains("'shape': (), }"));
+}
+
+#[test]
+fn a_model_is_no_data() {
+    let file = temporary("model.npz", b"");
+    write_model(&file.path, &model()).unwrap();
+    assert_eq!(
+        message(read::<f64>(&file.path)),
+        "model.npz: this is a klnmf model (W and H), where a data matrix is expected"
+    );
+    let summary = peek(&file.path).unwrap();
+    assert_eq!(
+        (summary.kind.as_str(), summary.shape, summary.stored),
+        ("klnmf model", Some((3, 4)), Some(14))
+    );
+    assert!(summary.row_names && !summary.col_names);
+    assert_eq!(summary.arrays.len(), 4);
+}
+
+#[test]
+fn refusals() {
+    assert_eq!(
+        message(read_model::<f64>(&fixture("one.npz"))),
+        "one.npz: this is no klnmf model: it has no array W"
+    );
+    let file = temporary("model.npz", b"old");
+    let wrong = Model { h: Mat::zeros(3, 4), ..model() };
+    assert_eq!(
+        message(write_model(&file.path, &wrong)),
+        "model.npz: W is 3 × 2 and H is 3 × 4: W needs as many columns as H has rows"
+    );
+    let wrong = Model { col_names: Some(vec!["x".into()]), ..model() };
+    assert_eq!(message(write_model(&file.path, &wrong)), "model.npz: 1 column names where 4 are needed");
+    assert_eq!(fs::read(&file.path).unwrap(), b"old");
+}
+
+#[test]
+fn cut_short() {
+    let file = temporary("model.npz", b"");
+    write_model(&file.path, &model()).unwrap();
+    let good = fs::read(&file.path).unwrap();
+    for length in 0..good.len() {
+        fs::write(&file.path, &good[..length]).unwrap();
+        message(read_model::<f64>(&file.path));
+    }
+}

@@ -1,0 +1,91 @@
+//! Writing is all or nothing.
+
+mod common;
+
+use common::*;
+use klnmf_io::{Error, atomically};
+use std::fs;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn a_new_file_and_a_replaced_one() {
+    let file = temporary("out.csv", b"old");
+    let new = file.folder.path().join("new.csv");
+    for path in [&file.path, &new] {
+        atomically(path, |out| {
+            out.write_all(b"xbc")?;
+            out.seek(SeekFrom::Start(0))?;
+            out.write_all(b"a")
+        })
+        .unwrap();
+        assert_eq!(fs::read(path).unwrap(), b"abc");
+    }
+    assert_eq!(files(file.folder.path()).len(), 2);
+}
+
+#[test]
+fn a_failure_leaves_the_old_file() {
+    let file = temporary("out.csv", b"old");
+    let result = atomically(&file.path, |out| {
+        out.write_all(b"half")?;
+        out.flush()?;
+        assert_eq!(files(file.folder.path()).len(), 2);
+        Err(io::Error::other("disk\nfull"))
+    });
+    assert!(matches!(&result, Err(Error::Write { .. })));
+    assert!(message(result).ends_with("out.csv: disk\\nfull"));
+    assert_eq!(fs::read(&file.path).unwrap(), b"old");
+    assert_eq!(files(file.folder.path()), ["out.csv"]);
+}
+
+#[test]
+fn a_panic_leaves_the_old_file() {
+    let file = temporary("out.csv", b"old");
+    let path = file.path.clone();
+    let panicked = std::thread::spawn(move || atomically(&path, |_| panic!("on purpose"))).join();
+    assert!(panicked.is_err());
+    assert_eq!(fs::read(&file.path).unwrap(), b"old");
+    assert_eq!(files(file.folder.path()), ["out.csv"]);
+}
+
+#[test]
+fn places_that_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in
+        [folder.path().join("no/such/folder.csv"), folder.path().to_owned(), Path::new("/").join("..")]
+    {
+        assert!(message(atomically(&path, |out| out.write_all(b"x"))).starts_with("cannot write "));
+    }
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn devices_are_written_to_and_stay() {
+    use std::os::unix::fs::FileTypeExt;
+    let full = Path::new("/dev/full");
+    assert!(message(atomically(full, |out| out.write_all(b"x"))).contains("No space left"));
+    assert!(fs::metadata(full).unwrap().file_type().is_char_device());
+    atomically(Path::new("/dev/null"), |out| out.write_all(b"x")).unwrap();
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+}
+
+#[test]
+#[cfg(unix)]
+fn links_and_permissions_are_kept() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let file = temporary("out.csv", b"old");
+    fs::set_permissions(&file.path, fs::Permissions::from_mode(0o600)).unwrap();
+    let link = file.folder.path().join("link.csv");
+    symlink(&file.path, &link).unwrap();
+    atomically(&link, |out| out.write_all(b"new")).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::read(&file.path).unwrap(), b"new");
+    assert_eq!(fs::metadata(&file.path).unwrap().permissions().mode() & 0o777, 0o600);
+}

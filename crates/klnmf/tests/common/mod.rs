@@ -1,0 +1,120 @@
+//! What the tests share: random numbers, naive formulas, problems built from their optimum.
+#![allow(dead_code, missing_docs)]
+
+use klnmf::{Mat, Sparse};
+
+/// A small generator (SplitMix64), so that tests do not depend on the crate's own.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn uniform(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn matrix(&mut self, n: usize, m: usize, low: f64, high: f64) -> Mat<f64> {
+        Mat::from_fn(n, m, |_, _| low + (high - low) * self.uniform())
+    }
+
+    /// Whole numbers with about `zeros` of them zero.
+    pub fn counts(&mut self, n: usize, m: usize, zeros: f64, max: f64) -> Mat<f64> {
+        Mat::from_fn(n, m, |_, _| if self.uniform() < zeros { 0.0 } else { (self.uniform() * max).ceil() })
+    }
+}
+
+pub fn product(w: &Mat<f64>, h: &Mat<f64>) -> Mat<f64> {
+    Mat::from_fn(w.rows(), h.cols(), |i, j| (0..w.cols()).map(|k| w[(i, k)] * h[(k, j)]).sum())
+}
+
+/// D by its definition, entry by entry.
+pub fn naive_divergence(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> f64 {
+    let p = product(w, h);
+    v.as_slice().iter().zip(p.as_slice()).map(|(&a, &z)| if a > 0.0 { a * (a / z).ln() - a + z } else { z }).sum()
+}
+
+/// The gap of the columns of H by the closed formula, entry by entry.
+pub fn naive_gap_h(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> f64 {
+    let p = product(w, h);
+    (0..v.cols())
+        .map(|j| {
+            let sum: f64 = v.col(j).iter().sum();
+            let model: f64 = p.col(j).iter().sum();
+            let rho = |k: usize| {
+                let up: f64 = (0..v.rows()).filter(|&i| v[(i, j)] > 0.0).map(|i| w[(i, k)] * v[(i, j)] / p[(i, j)]).sum();
+                up / w.col(k).iter().sum::<f64>()
+            };
+            let live = (0..w.cols()).filter(|&k| w.col(k).iter().sum::<f64>() > 0.0);
+            let s = live.map(rho).fold(0.0, f64::max);
+            if sum > 0.0 { model - sum + sum * s.ln() } else { model }
+        })
+        .sum()
+}
+
+/// A convex problem whose optimum is known: V, W and an optimal H with its divergence.
+pub struct Known {
+    pub v: Mat<f64>,
+    pub w: Mat<f64>,
+    pub h: Mat<f64>,
+    pub optimum: f64,
+}
+
+/// Draws W, an optimal H with zeros and a dual t = −y that satisfies the optimality conditions, and derives
+/// V = t∘(WH): Wᵀt = Wᵀ1 on the atoms in use, ≤ elsewhere.
+pub fn known_optimum(seed: u64, n: usize, m: usize, r: usize, active: usize) -> Known {
+    let mut random = Random(seed);
+    let mut w = random.matrix(n, r, 0.0, 1.0);
+    // e is orthogonal to the active atoms; t = 1 + e then meets their conditions with equality.
+    let mut e: Vec<f64> = (0..n).map(|_| 2.0 * random.uniform() - 1.0).collect();
+    project_out(&mut e, &w, active);
+    let largest = e.iter().fold(0.0f64, |a, b| a.max(b.abs()));
+    e.iter_mut().for_each(|x| *x *= 0.8 / largest.max(1e-300));
+    // The other atoms get less weight where e > 0 until their inequality holds, strictly.
+    for k in active..r {
+        let part = |w: &Mat<f64>, sign: f64| -> f64 { (0..n).map(|i| w[(i, k)] * (sign * e[i]).max(0.0)).sum() };
+        let (up, down) = (part(&w, 1.0), part(&w, -1.0));
+        if up >= 0.9 * down {
+            (0..n).filter(|&i| e[i] > 0.0).for_each(|i| w[(i, k)] *= 0.9 * down / up);
+        }
+    }
+    let h = Mat::from_fn(r, m, |k, _| {
+        let value = 10.0 * random.uniform();
+        if k < active && random.uniform() > 0.1 { value + 0.1 } else { 0.0 }
+    });
+    let p = product(&w, &h);
+    let v = Mat::from_fn(n, m, |i, j| (1.0 + e[i]) * p[(i, j)]);
+    let optimum = naive_divergence(&v, &w, &h);
+    Known { v, w, h, optimum }
+}
+
+/// Makes e orthogonal to the first `active` columns of w, by Gram-Schmidt on a copy, twice.
+fn project_out(e: &mut [f64], w: &Mat<f64>, active: usize) {
+    let mut basis: Vec<Vec<f64>> = Vec::new();
+    let remove = |x: &mut [f64], basis: &[Vec<f64>]| {
+        for b in basis.iter().chain(basis) {
+            let along: f64 = x.iter().zip(b).map(|(x, b)| x * b).sum();
+            x.iter_mut().zip(b).for_each(|(x, b)| *x -= along * b);
+        }
+    };
+    for k in 0..active {
+        let mut column = w.col(k).to_vec();
+        remove(&mut column, &basis);
+        let length = column.iter().map(|x| x * x).sum::<f64>().sqrt();
+        basis.push(column.iter().map(|x| x / length).collect());
+    }
+    remove(e, &basis);
+}
+
+pub fn sparse(v: &Mat<f64>) -> Sparse<f64> {
+    Sparse::from_dense(v)
+}
+
+pub fn close(a: f64, b: f64, relative: f64) -> bool {
+    (a - b).abs() <= relative * a.abs().max(b.abs())
+}

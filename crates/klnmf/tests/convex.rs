@@ -1,0 +1,188 @@
+//! The convex problem: known optima, valid gaps, agreement of the methods.
+
+mod common;
+
+use common::{Random, close, known_optimum, naive_divergence, sparse};
+use klnmf::{DecomposeSettings, Init, Mat, Settings, Solver, Sparse, Update, decompose, factorize_from, init};
+use std::ops::ControlFlow;
+
+const SHAPES: [(usize, usize, usize, usize); 6] =
+    [(60, 5, 6, 4), (200, 12, 15, 10), (40, 40, 20, 12), (30, 3, 1, 1), (25, 4, 12, 12), (300, 2, 50, 30)];
+
+#[test]
+fn fpa_reaches_a_certified_gap_of_1e_8() {
+    for (seed, (n, m, r, active)) in SHAPES.into_iter().enumerate() {
+        let known = known_optimum(seed as u64, n, m, r, active);
+        let settings = DecomposeSettings { tol: 1e-8, max_iter: 20_000, threads: 2 };
+        let found = decompose(&known.v, &known.w, &settings).unwrap();
+        let scale: f64 = known.v.as_slice().iter().sum();
+        assert_eq!(found.unconverged(), 0, "{n}×{m}, r = {r}: gap {:.2e}", found.gap() / scale);
+        assert!(found.gap() <= 1e-8 * scale);
+        let distance = found.divergence() - known.optimum;
+        assert!(distance <= found.gap() + 1e-13 * scale, "gap {} below distance {distance}", found.gap());
+        assert!(distance >= -1e-12 * scale, "better than the optimum by {distance}");
+    }
+}
+
+#[test]
+fn the_gap_is_never_below_the_distance() {
+    for (seed, (n, m, r, active)) in SHAPES.into_iter().enumerate() {
+        let known = known_optimum(100 + seed as u64, n, m, r, active);
+        let scale: f64 = known.v.as_slice().iter().sum();
+        for max_iter in (0..60).chain([100, 200, 400]) {
+            let settings = DecomposeSettings { tol: 0.0, max_iter, threads: 1 };
+            let found = decompose(&known.v, &known.w, &settings).unwrap();
+            let distance = found.divergence() - known.optimum;
+            assert!(found.gap() >= distance - 1e-13 * scale, "after {max_iter}: {} < {distance}", found.gap());
+            assert!(found.columns.iter().all(|c| c.iterations == max_iter));
+        }
+    }
+}
+
+#[test]
+fn every_method_certifies_every_iterate() {
+    for solver in [Solver::Fpa, Solver::Mu, Solver::Admm] {
+        for paper in [false, true] {
+            let known = known_optimum(7, 50, 20, 8, 5);
+            let scale: f64 = known.v.as_slice().iter().sum();
+            let (_, h) = init(&known.v, 8, Init::Random, 3).unwrap();
+            let settings = Settings {
+                solver,
+                paper,
+                update: Update::H,
+                inner: Some(1),
+                check_every: Some(1),
+                max_iter: 300,
+                tol: 0.0,
+                ..Settings::default()
+            };
+            let found = factorize_from(&known.v, known.w.clone(), h, &settings, |info| {
+                let distance = info.divergence - known.optimum;
+                assert!(info.gap_h >= distance - 1e-12 * scale, "{solver:?}: {} < {distance}", info.gap_h);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            assert_eq!(found.w, known.w, "a fixed factor keeps its bits");
+        }
+    }
+}
+
+#[test]
+fn fpa_mu_and_admm_agree_on_the_optimum() {
+    let known = known_optimum(11, 60, 10, 6, 6);
+    let scale: f64 = known.v.as_slice().iter().sum();
+    let (_, h) = init(&known.v, 6, Init::Random, 5).unwrap();
+    for (solver, paper, rho) in [
+        (Solver::Fpa, false, None),
+        (Solver::Fpa, true, None),
+        (Solver::Mu, false, None),
+        (Solver::Admm, false, None),
+        (Solver::Admm, false, Some(0.5)),
+    ] {
+        let settings = Settings {
+            solver,
+            paper,
+            rho,
+            update: Update::H,
+            max_iter: 20_000,
+            check_every: Some(1000),
+            tol: 0.0,
+            ..Settings::default()
+        };
+        let found = factorize_from(&known.v, known.w.clone(), h.clone(), &settings, |_| ControlFlow::Continue(()));
+        let distance = (found.unwrap().info.divergence - known.optimum) / scale;
+        assert!((-1e-12..1e-7).contains(&distance), "{solver:?}, paper {paper}, rho {rho:?}: {distance:.2e}");
+    }
+}
+
+#[test]
+fn the_w_step_is_the_h_step_on_the_transpose() {
+    let known = known_optimum(13, 40, 15, 5, 4);
+    let (_, h) = init(&known.v, 5, Init::Random, 1).unwrap();
+    for solver in [Solver::Fpa, Solver::Mu, Solver::Admm] {
+        let settings = Settings { solver, max_iter: 25, tol: 0.0, ..Settings::default() };
+        let run = |v: &Mat<f64>, w: Mat<f64>, h: Mat<f64>, update| {
+            let settings = Settings { update, ..settings.clone() };
+            factorize_from(v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap()
+        };
+        let a = run(&known.v, known.w.clone(), h.clone(), Update::H);
+        let b = run(&known.v.transpose(), h.transpose(), known.w.transpose(), Update::W);
+        for (x, y) in a.h.as_slice().iter().zip(b.w.transpose().as_slice()) {
+            assert!(close(*x, *y, 1e-9) || (x - y).abs() < 1e-12, "{solver:?}: {x} {y}");
+        }
+    }
+}
+
+#[test]
+fn dense_sparse_and_single_precision_give_the_same_decomposition() {
+    let mut random = Random(21);
+    let (v, w) = (random.counts(50, 30, 0.6, 9.0), random.matrix(50, 7, 0.01, 1.0));
+    let settings = DecomposeSettings { tol: 1e-9, max_iter: 20_000, threads: 0 };
+    let dense = decompose(&v, &w, &settings).unwrap();
+    let compressed = decompose(&sparse(&v), &w, &settings).unwrap();
+    assert!(close(dense.divergence(), compressed.divergence(), 1e-8));
+    let settings = DecomposeSettings { tol: 1e-5, ..settings };
+    let single = decompose(&v.cast::<f32>(), &w.cast::<f32>(), &settings).unwrap();
+    assert_eq!(single.unconverged(), 0);
+    assert!(close(dense.divergence(), single.divergence(), 1e-4));
+    assert!(close(naive_divergence(&v, &w, &dense.h), dense.divergence(), 1e-12), "reported = recomputed");
+    let h = single.h.cast::<f64>();
+    let w = w.cast::<f32>().cast::<f64>();
+    assert!(close(naive_divergence(&v, &w, &h), single.divergence(), 1e-12), "reported = recomputed in f32");
+}
+
+#[test]
+fn thread_count_does_not_change_a_bit() {
+    let mut random = Random(31);
+    let (v, w) = (random.counts(40, 200, 0.5, 20.0), random.matrix(40, 6, 0.0, 1.0));
+    let run = |threads| {
+        let settings = DecomposeSettings { threads, ..DecomposeSettings::default() };
+        (decompose(&v, &w, &settings).unwrap(), decompose(&sparse(&v), &w, &settings).unwrap())
+    };
+    let one = run(1);
+    assert_eq!(one, run(2));
+    assert_eq!(one, run(3));
+}
+
+#[test]
+fn columns_do_not_depend_on_their_neighbours() {
+    let mut random = Random(41);
+    let (v, w) = (random.counts(30, 64, 0.4, 12.0), random.matrix(30, 5, 0.0, 1.0));
+    let settings = DecomposeSettings { tol: 1e-10, max_iter: 20_000, threads: 2 };
+    let all = decompose(&v, &w, &settings).unwrap();
+    let turned = Mat::from_fn(30, 64, |i, j| v[(i, 63 - j)]);
+    let other = decompose(&turned, &w, &settings).unwrap();
+    for j in 0..64 {
+        assert!(close(all.columns[j].divergence, other.columns[63 - j].divergence, 1e-7));
+    }
+}
+
+#[test]
+fn scaling_the_data_scales_the_answer() {
+    let mut random = Random(51);
+    let (v, w) = (random.counts(30, 6, 0.3, 12.0), random.matrix(30, 5, 0.0, 1.0));
+    let settings = DecomposeSettings { tol: 1e-9, max_iter: 20_000, threads: 1 };
+    let plain = decompose(&v, &w, &settings).unwrap();
+    for factor in [1e-200, 1e-3, 2.0, 1e12, 1e200] {
+        let scaled = Mat::from_fn(30, 6, |i, j| v[(i, j)] * factor);
+        let found = decompose(&scaled, &w, &settings).unwrap();
+        assert_eq!(found.unconverged(), 0, "factor {factor}");
+        assert!(close(found.divergence(), plain.divergence() * factor, 1e-7), "factor {factor}");
+    }
+}
+
+#[test]
+fn empty_columns_and_dead_atoms_have_defined_answers() {
+    let v = Mat::from_rows(&[&[0.0, 1.0], &[0.0, 2.0]]);
+    let w = Mat::from_rows(&[&[1.0, 0.0], &[1.0, 0.0]]);
+    let stored = Sparse::from_dense(&v);
+    for found in [
+        decompose(&v, &w, &DecomposeSettings::default()).unwrap(),
+        decompose(&stored, &w, &DecomposeSettings::default()).unwrap(),
+    ] {
+        assert_eq!(found.h.col(0), [0.0, 0.0]);
+        assert_eq!((found.columns[0].gap, found.columns[0].divergence), (0.0, 0.0));
+        assert_eq!(found.h[(1, 1)], 0.0, "a zero atom gets no weight");
+        assert!((found.h[(0, 1)] - 1.5).abs() < 1e-9);
+    }
+}

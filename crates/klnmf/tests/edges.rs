@@ -1,0 +1,177 @@
+//! Zeros, tiny shapes and bad input: a defined answer or a typed error, never a panic.
+
+mod common;
+
+use common::Random;
+use klnmf::{
+    DecomposeSettings, Error, Init, Mat, Order, Settings, Solver, Sparse, Status, decompose, factorize, factorize_from,
+    grow, init,
+};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+const ALL: [Solver; 3] = [Solver::Fpa, Solver::Mu, Solver::Admm];
+
+fn fails(v: &Mat<f64>) -> Error {
+    let error = factorize(v, 1, &Settings::default()).unwrap_err();
+    assert!(!error.to_string().contains('\n'));
+    error
+}
+
+#[test]
+fn bad_entries_are_named() {
+    let v = |x: f64| Mat::from_rows(&[&[1.0, 2.0, 3.0], &[4.0, 5.0, x]]);
+    assert_eq!(fails(&v(-1.0)), Error::Negative { row: 1, col: 2, value: -1.0 });
+    assert!(matches!(fails(&v(f64::NAN)), Error::NotFinite { row: 1, col: 2, .. }));
+    assert!(matches!(fails(&v(f64::INFINITY)), Error::NotFinite { row: 1, col: 2, .. }));
+    let stored = Sparse::new(2, 3, Order::Rows, vec![0u32, 1, 2], vec![0u32, 2], vec![1.0, -3.0]).unwrap();
+    let error = factorize(&stored, 1, &Settings::default()).unwrap_err();
+    assert_eq!(error, Error::Negative { row: 1, col: 2, value: -3.0 });
+}
+
+#[test]
+fn bad_shapes_and_settings_are_errors() {
+    let v = Random(1).matrix(4, 5, 0.0, 1.0);
+    assert_eq!(fails(&Mat::zeros(0, 3)), Error::Empty { rows: 0, cols: 3 });
+    assert_eq!(fails(&Mat::zeros(3, 0)), Error::Empty { rows: 3, cols: 0 });
+    for rank in [0, 21, 1_000_000_000, usize::MAX] {
+        assert_eq!(factorize(&v, rank, &Settings::default()), Err(Error::Rank { rank, max: 20 }));
+    }
+    let go = |_: &klnmf::Info| ControlFlow::Continue(());
+    let (w, h) = init(&v, 2, Init::Random, 0).unwrap();
+    let shape = factorize_from(&v, h.clone(), w.clone(), &Settings::default(), go);
+    assert!(matches!(shape, Err(Error::Shape(_))));
+    let negative = Mat::from_fn(4, 2, |i, k| if (i, k) == (3, 1) { -1.0 } else { 1.0 });
+    let bad = factorize_from(&v, negative, h.clone(), &Settings::default(), go);
+    assert_eq!(bad, Err(Error::BadFactor { name: "W", row: 3, col: 1, value: -1.0 }));
+    for settings in [
+        Settings { tol: -1.0, ..Settings::default() },
+        Settings { tol: f64::NAN, ..Settings::default() },
+        Settings { inner: Some(0), ..Settings::default() },
+        Settings { check_every: Some(0), ..Settings::default() },
+        Settings { rho: Some(0.0), ..Settings::default() },
+        Settings { rho: Some(f64::NAN), ..Settings::default() },
+    ] {
+        assert!(matches!(factorize(&v, 2, &settings), Err(Error::Setting { .. })), "{settings:?}");
+    }
+    let small = DecomposeSettings { tol: f64::INFINITY, ..DecomposeSettings::default() };
+    assert!(matches!(decompose(&v, &w, &small), Err(Error::Setting { .. })));
+    assert!(matches!(decompose(&v, &h, &DecomposeSettings::default()), Err(Error::Shape(_))));
+    assert!(matches!(grow(&w, &h, 1, 0), Err(Error::Setting { .. })));
+    assert!(matches!(Mat::<f64>::try_zeros(1 << 40, 1 << 40), Err(Error::TooLarge { .. })));
+    assert!(Sparse::new(2, 2, Order::Rows, vec![0u32, 1, 1], vec![2u32], vec![1.0]).is_err());
+    assert!(Sparse::new(2, 2, Order::Rows, vec![0u32, 2, 1], vec![0u32], vec![1.0]).is_err());
+}
+
+#[test]
+fn what_a_dictionary_cannot_explain_is_named() {
+    let v = Mat::from_rows(&[&[0.0, 1.0], &[0.0, 2.0]]);
+    let w = Mat::from_rows(&[&[1.0], &[0.0]]);
+    let error = decompose(&v, &w, &DecomposeSettings::default()).unwrap_err();
+    assert_eq!(error, Error::ZeroRow { row: 1, col: 1, value: 2.0 });
+    let h = Mat::from_rows(&[&[1.0, 1.0]]);
+    let error = factorize_from(&v, w, h, &Settings::default(), |_| ControlFlow::Continue(())).unwrap_err();
+    assert_eq!(error, Error::InfiniteStart { row: 1, col: 1, value: 2.0 });
+}
+
+#[test]
+fn dense_methods_refuse_sparse_data() {
+    let v = Sparse::from_dense(&Random(2).counts(5, 6, 0.5, 3.0));
+    let settings = Settings { solver: Solver::Admm, ..Settings::default() };
+    assert_eq!(factorize(&v, 2, &settings), Err(Error::NeedsDense { solver: "admm" }));
+    let settings = Settings { paper: true, ..Settings::default() };
+    assert!(matches!(factorize(&v, 2, &settings), Err(Error::NeedsDense { .. })));
+}
+
+#[test]
+fn all_zero_data_has_a_model() {
+    for solver in ALL {
+        let settings = Settings { solver, ..Settings::default() };
+        let found = factorize(&Mat::<f64>::zeros(3, 4), 2, &settings).unwrap();
+        assert_eq!((found.info.divergence, found.info.gap_w, found.info.gap_h), (0.0, 0.0, 0.0), "{solver:?}");
+        assert!(found.h.as_slice().iter().all(|x| *x == 0.0));
+    }
+}
+
+#[test]
+fn empty_rows_and_columns_become_zero() {
+    let mut v = Random(3).counts(6, 8, 0.2, 9.0);
+    (0..8).for_each(|j| v[(2, j)] = 0.0);
+    v.col_mut(5).fill(0.0);
+    for solver in [Solver::Fpa, Solver::Mu] {
+        for stored in [false, true] {
+            let settings = Settings { solver, max_iter: 20, ..Settings::default() };
+            let found = if stored {
+                factorize(&Sparse::from_dense(&v), 3, &settings).unwrap()
+            } else {
+                factorize(&v, 3, &settings).unwrap()
+            };
+            assert!((0..3).all(|k| found.w[(2, k)] == 0.0), "{solver:?}");
+            assert!(found.h.col(5).iter().all(|x| *x == 0.0), "{solver:?}");
+            assert!(found.info.divergence.is_finite() && found.info.relative_gap().is_finite());
+        }
+    }
+}
+
+#[test]
+fn one_by_one_is_exact() {
+    for solver in ALL {
+        let settings = Settings { solver, max_iter: 2000, ..Settings::default() };
+        let found = factorize(&Mat::<f64>::from_rows(&[&[3.0]]), 1, &settings).unwrap();
+        assert!((found.w[(0, 0)] * found.h[(0, 0)] - 3.0).abs() < 0.1, "{solver:?}");
+        assert!(found.info.divergence < 1e-2, "{solver:?}");
+    }
+}
+
+#[test]
+fn rank_one_is_the_outer_product_of_the_margins() {
+    let v = Random(4).counts(7, 9, 0.3, 20.0);
+    let total: f64 = v.as_slice().iter().sum();
+    let found = factorize(&v, 1, &Settings { tol: 1e-10, ..Settings::default() }).unwrap();
+    for (i, sum) in v.row_sums().into_iter().enumerate() {
+        assert!((found.w[(i, 0)] - sum / total).abs() < 1e-6);
+    }
+    assert_eq!(found.status, Status::Converged);
+}
+
+#[test]
+fn more_atoms_than_rows_and_columns_fit_exactly() {
+    let v = Random(5).matrix(4, 5, 0.5, 9.0);
+    let found = factorize(&v, 8, &Settings { max_iter: 5000, tol: 1e-7, ..Settings::default() }).unwrap();
+    assert!(found.info.divergence < 1e-3, "{}", found.info.divergence);
+}
+
+#[test]
+fn extreme_scales_stay_finite() {
+    for scale in [1e-290, 1e-100, 1e100, 1e290] {
+        let v = Mat::from_fn(6, 7, |i, j| scale * (1 + (i * j) % 5) as f64);
+        for solver in [Solver::Fpa, Solver::Mu] {
+            let found = factorize(&v, 2, &Settings { solver, max_iter: 50, ..Settings::default() }).unwrap();
+            let relative = found.info.divergence / found.info.sum;
+            assert!(relative.is_finite() && relative < 0.1, "{solver:?} at {scale:e}: {relative}");
+        }
+    }
+    let mixed = Mat::from_fn(6, 7, |i, j| if (i + j) % 3 == 0 { 0.0 } else { 10f64.powi((i * j) as i32 - 12) });
+    for solver in ALL {
+        let found = factorize(&mixed, 3, &Settings { solver, max_iter: 50, ..Settings::default() }).unwrap();
+        assert!(found.w.as_slice().iter().chain(found.h.as_slice()).all(|x| x.is_finite()), "{solver:?}");
+    }
+}
+
+#[test]
+fn limits_are_statuses() {
+    let v = Random(6).counts(20, 30, 0.3, 9.0);
+    let run = |settings: Settings, stop: bool| {
+        let (w, h) = init(&v, 4, Init::Random, 0).unwrap();
+        let go = move |_: &klnmf::Info| if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        factorize_from(&v, w, h, &settings, go).unwrap()
+    };
+    let limit = run(Settings { max_iter: 7, tol: 0.0, ..Settings::default() }, false);
+    assert_eq!((limit.status, limit.info.iteration), (Status::IterationLimit, 7));
+    let time = Some(Duration::from_millis(30));
+    let timed = run(Settings { max_iter: usize::MAX, tol: 0.0, time_limit: time, ..Settings::default() }, false);
+    assert_eq!(timed.status, Status::TimeLimit);
+    assert!(timed.info.seconds < 1.0);
+    assert_eq!(run(Settings::default(), true).status, Status::Stopped);
+    assert_eq!(run(Settings { tol: 0.5, ..Settings::default() }, false).status, Status::Converged);
+}

@@ -1,0 +1,217 @@
+//! What must be equal: storages, precisions, thread counts, reported and recomputed numbers.
+
+mod common;
+
+use common::{Random, close, naive_divergence, naive_gap_h, sparse};
+use klnmf::{
+    IndexSlice, Init, Mat, Matrix, Order, Settings, Solution, Solver, Sparse, certificate, factorize, factorize_from, grow,
+    init,
+};
+use std::ops::ControlFlow;
+
+const BOTH: [Solver; 2] = [Solver::Fpa, Solver::Mu];
+const ALL: [Solver; 3] = [Solver::Fpa, Solver::Mu, Solver::Admm];
+
+fn example() -> Mat<f64> {
+    Random(1).counts(40, 70, 0.5, 30.0)
+}
+
+fn run<'a>(v: impl Into<Matrix<'a, f64>>, settings: &Settings) -> Solution<f64> {
+    factorize(v, 6, &Settings { tol: 0.0, ..settings.clone() }).unwrap()
+}
+
+#[test]
+fn dense_and_sparse_agree() {
+    let v = example();
+    for solver in BOTH {
+        let settings = Settings { solver, max_iter: 50, ..Settings::default() };
+        let (dense, stored) = (run(&v, &settings), run(&sparse(&v), &settings));
+        assert!(close(dense.info.divergence, stored.info.divergence, 1e-10), "{solver:?}");
+    }
+}
+
+#[test]
+fn every_storage_gives_the_same_bits() {
+    let v = example();
+    let by_columns = sparse(&v);
+    let by_rows = Sparse::reordered(by_columns.view()).unwrap();
+    let wide = {
+        let (mut ptr, mut idx, mut val) = (vec![0u64], Vec::new(), Vec::new());
+        for j in 0..v.cols() {
+            for (i, &x) in v.col(j).iter().enumerate().filter(|(_, x)| **x > 0.0) {
+                idx.push(i as u64);
+                val.push(x);
+            }
+            ptr.push(idx.len() as u64);
+        }
+        Sparse::new(40, 70, Order::Columns, ptr, idx, val).unwrap()
+    };
+    let rows = v.transpose();
+    let row_major = Matrix::dense(40, 70, Order::Rows, rows.as_slice()).unwrap();
+    for solver in BOTH {
+        let settings = Settings { solver, max_iter: 20, ..Settings::default() };
+        let first = run(&by_columns, &settings);
+        for other in [run(&by_rows, &settings), run(&wide, &settings)] {
+            assert_eq!((&first.w, &first.h), (&other.w, &other.h), "{solver:?}");
+        }
+        let (a, b) = (run(&v, &settings), run(row_major, &settings));
+        assert_eq!((a.w, a.h), (b.w, b.h), "{solver:?}");
+    }
+}
+
+#[test]
+fn explicit_zeros_in_a_borrowed_matrix_are_harmless() {
+    let (ptr, idx, val) = ([0u32, 2, 4], [0u32, 1, 0, 1], [1.0, 0.0, 2.0, 5.0]);
+    let borrowed =
+        Matrix::sparse(2, 2, Order::Columns, IndexSlice::U32(&ptr), IndexSlice::U32(&idx), &val).unwrap();
+    let clean = Mat::from_rows(&[&[1.0, 2.0], &[0.0, 5.0]]);
+    let settings = Settings { max_iter: 20, tol: 0.0, ..Settings::default() };
+    let (a, b) = (factorize(borrowed, 1, &settings).unwrap(), factorize(&clean, 1, &settings).unwrap());
+    assert!(close(a.info.divergence, b.info.divergence, 1e-10));
+}
+
+#[test]
+fn thread_count_does_not_change_a_bit() {
+    let v = Random(2).counts(60, 300, 0.6, 9.0);
+    let stored = sparse(&v);
+    for solver in ALL {
+        let with = |threads| Settings { solver, threads, max_iter: 30, ..Settings::default() };
+        let same = |a: Solution<f64>, b: Solution<f64>| {
+            assert_eq!((&a.w, &a.h), (&b.w, &b.h), "{solver:?}");
+            assert_eq!((a.info.divergence, a.info.gap_w, a.info.gap_h), (b.info.divergence, b.info.gap_w, b.info.gap_h));
+        };
+        for threads in [2, 3, 5] {
+            same(run(&v, &with(1)), run(&v, &with(threads)));
+            if solver != Solver::Admm {
+                same(run(&stored, &with(1)), run(&stored, &with(threads)));
+            }
+        }
+    }
+}
+
+#[test]
+fn precisions_agree() {
+    let v = example();
+    for solver in ALL {
+        let settings = Settings { solver, max_iter: 40, tol: 0.0, ..Settings::default() };
+        let (w, h) = init(&v, 5, Init::Random, 9).unwrap();
+        let start = (w.cast::<f32>(), h.cast::<f32>());
+        let double = factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
+        let single =
+            factorize_from(&v.cast::<f32>(), start.0, start.1, &settings, |_| ControlFlow::Continue(())).unwrap();
+        assert!(close(double.info.divergence, single.info.divergence, 2e-3), "{solver:?}");
+        let (w, h) = (single.w.cast::<f64>(), single.h.cast::<f64>());
+        assert!(close(naive_divergence(&v, &w, &h), single.info.divergence, 1e-10), "certificates are in f64");
+    }
+}
+
+#[test]
+fn reported_numbers_are_recomputed() {
+    let v = example();
+    for solver in ALL {
+        let found = run(&v, &Settings { solver, max_iter: 35, ..Settings::default() });
+        let divergence = naive_divergence(&v, &found.w, &found.h);
+        if !divergence.is_finite() {
+            assert!(found.info.divergence.is_infinite() && found.info.gap_h.is_infinite());
+            continue;
+        }
+        assert!(close(found.info.divergence, divergence, 1e-12), "{solver:?}");
+        let gap_h = naive_gap_h(&v, &found.w, &found.h);
+        let gap_w = naive_gap_h(&v.transpose(), &found.h.transpose(), &found.w.transpose());
+        assert!(close(found.info.gap_h, gap_h, 1e-9) && close(found.info.gap_w, gap_w, 1e-9), "{solver:?}");
+        let again = certificate(&v, &found.w, &found.h).unwrap();
+        assert_eq!(again.divergence, found.info.divergence);
+        assert_eq!(found.info.sum, v.as_slice().iter().sum::<f64>());
+    }
+}
+
+#[test]
+fn fpa_and_mu_never_raise_the_divergence() {
+    for seed in 0..5 {
+        let v = Random(70 + seed).counts(30, 50, 0.3, 100.0);
+        for solver in BOTH {
+            let settings =
+                Settings { solver, max_iter: 100, tol: 0.0, check_every: Some(1), seed, ..Settings::default() };
+            let (w, h) = init(&v, 7, Init::Random, seed).unwrap();
+            let mut last = f64::INFINITY;
+            factorize_from(&v, w, h, &settings, |info| {
+                assert!(info.divergence <= last * (1.0 + 1e-12), "{solver:?}: {last} to {}", info.divergence);
+                last = info.divergence;
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        }
+    }
+}
+
+#[test]
+fn atoms_sum_to_one_and_the_model_to_the_data() {
+    let v = example();
+    let found = run(&v, &Settings { max_iter: 400, ..Settings::default() });
+    assert!(found.w.col_sums().iter().all(|s| (s - 1.0).abs() < 1e-12));
+    let model: f64 = found.h.as_slice().iter().sum();
+    assert!(close(model, v.as_slice().iter().sum(), 1e-6), "at a stationary point ΣWH = ΣV");
+}
+
+#[test]
+fn growing_keeps_the_divergence_and_fpa_goes_on() {
+    let v = Random(3).matrix(30, 60, 0.0, 50.0);
+    let small = factorize(&v, 3, &Settings { max_iter: 300, ..Settings::default() }).unwrap();
+    let (w, h) = grow(&small.w, &small.h, 6, 1).unwrap();
+    assert_eq!((w.cols(), h.rows()), (6, 6));
+    let grown = certificate(&v, &w, &h).unwrap().divergence;
+    assert!(close(grown, small.info.divergence, 1e-13));
+    let go_on = |solver| {
+        let settings = Settings { solver, max_iter: 200, tol: 0.0, ..Settings::default() };
+        factorize_from(&v, w.clone(), h.clone(), &settings, |_| ControlFlow::Continue(())).unwrap()
+    };
+    let fpa = go_on(Solver::Fpa);
+    assert!(fpa.info.divergence < 0.9 * grown, "fpa leaves the zeros: {} from {grown}", fpa.info.divergence);
+    assert!((3..6).all(|k| fpa.w.col(k).iter().any(|x| *x > 0.0)));
+    let mu = go_on(Solver::Mu);
+    assert!((3..6).all(|k| mu.w.col(k).iter().all(|x| *x == 0.0)), "mu cannot");
+    assert!(mu.info.divergence > 0.99 * grown);
+}
+
+#[test]
+fn a_solution_is_a_start() {
+    let v = example();
+    let first = run(&v, &Settings { max_iter: 60, ..Settings::default() });
+    let settings = Settings { max_iter: 60, tol: 0.0, ..Settings::default() };
+    let mut begin = None;
+    let more = factorize_from(&v, first.w.clone(), first.h.clone(), &settings, |info| {
+        begin.get_or_insert(info.divergence);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(begin, Some(first.info.divergence));
+    assert!(more.info.divergence <= first.info.divergence);
+}
+
+#[test]
+fn nndsvd_starts_better_than_chance() {
+    let v = common::product(&Random(5).matrix(50, 4, 0.0, 1.0), &Random(6).matrix(4, 80, 0.0, 9.0));
+    let divergence = |how| {
+        let (w, h) = init(&v, 4, how, 0).unwrap();
+        let model: f64 = w.col_sums().iter().zip(h.row_sums()).map(|(w, h)| w * h).sum();
+        assert!(close(model, v.as_slice().iter().sum(), 1e-9), "ΣWH = ΣV");
+        assert!(w.as_slice().iter().chain(h.as_slice()).all(|x| *x > 0.0), "no zeros, so that mu can move");
+        certificate(&v, &w, &h).unwrap().divergence
+    };
+    assert!(divergence(Init::Nndsvd) < 0.8 * divergence(Init::Random));
+    let (dense, stored) = (init(&v, 4, Init::Nndsvd, 0).unwrap(), init(&sparse(&v), 4, Init::Nndsvd, 0).unwrap());
+    assert!(dense.0.as_slice().iter().zip(stored.0.as_slice()).all(|(a, b)| close(*a, *b, 1e-6)));
+}
+
+#[test]
+fn seeds_matter_and_repeat() {
+    let v = example();
+    let start = |seed| init(&v, 3, Init::Random, seed).unwrap();
+    assert_eq!(start(1), start(1));
+    assert_ne!(start(1), start(2));
+    // The stream is part of the contract: a model must be reproducible by a later version.
+    let (w, _) = init(&Mat::from_rows(&[&[1.0]]), 1, Init::Random, 42).unwrap();
+    assert!(close(w[(0, 0)], PINNED, 1e-15), "{:?}", w[(0, 0)]);
+}
+
+const PINNED: f64 = 1.0;

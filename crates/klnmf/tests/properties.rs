@@ -1,0 +1,53 @@
+//! Random shapes and contents: every call ends in an error or in finite, certified factors.
+
+mod common;
+
+use klnmf::{DecomposeSettings, Mat, Settings, Solver, Sparse, decompose, factorize};
+use proptest::prelude::*;
+
+/// Matrices from 1 × 1 to 9 × 9 with many zeros, whole empty lines, and entries of very different size.
+fn matrices() -> impl Strategy<Value = Mat<f64>> {
+    let entry = prop_oneof![4 => Just(0.0), 4 => 1.0..10.0, 1 => Just(1e-30), 1 => Just(1e12)];
+    (1usize..9, 1usize..9).prop_flat_map(move |(n, m)| {
+        prop::collection::vec(entry.clone(), n * m).prop_map(move |data| Mat::new(n, m, data).unwrap())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn factorisations_are_finite_and_certified(v in matrices(), rank in 1usize..12, seed in 0u64..4) {
+        for solver in [Solver::Fpa, Solver::Mu, Solver::Admm] {
+            let settings = Settings { solver, seed, max_iter: 30, threads: 1, ..Settings::default() };
+            let found = factorize(&v, rank, &settings);
+            if rank > v.rows() * v.cols() {
+                prop_assert!(found.is_err());
+                continue;
+            }
+            let found = found.unwrap();
+            prop_assert!(found.w.as_slice().iter().chain(found.h.as_slice()).all(|x| x.is_finite() && *x >= 0.0));
+            prop_assert!(found.info.divergence >= 0.0 && found.info.gap_w >= 0.0 && found.info.gap_h >= 0.0);
+            if solver != Solver::Admm {
+                prop_assert!(found.info.divergence.is_finite());
+                let stored = factorize(&Sparse::from_dense(&v), rank, &settings).unwrap();
+                let scale = found.info.sum + 1e-300;
+                prop_assert!((found.info.divergence - stored.info.divergence).abs() <= 1e-6 * scale);
+            }
+        }
+    }
+
+    #[test]
+    fn decompositions_are_certified(v in matrices(), seed in 0u64..1000, r in 1usize..7) {
+        let w = common::Random(seed).matrix(v.rows(), r, 0.0, 1.0);
+        let settings = DecomposeSettings { tol: 1e-6, max_iter: 20_000, threads: 1 };
+        let dense = decompose(&v, &w, &settings).unwrap();
+        let stored = decompose(&Sparse::from_dense(&v), &w, &settings).unwrap();
+        for (j, (a, b)) in dense.columns.iter().zip(&stored.columns).enumerate() {
+            let sum: f64 = v.col(j).iter().sum();
+            prop_assert!(a.converged && b.converged, "column {j}: {a:?} {b:?}");
+            prop_assert!(a.gap <= 1.1e-6 * sum && b.gap <= 1.1e-6 * sum);
+            prop_assert!((a.divergence - b.divergence).abs() <= 2.2e-6 * sum);
+        }
+    }
+}
