@@ -1,1 +1,34 @@
-fn main() {}
+//! The klnmf program: non-negative matrix factorisation with the Kullback-Leibler divergence, from the command line.
+
+mod chart;
+mod cmd;
+mod input;
+mod interrupt;
+mod picture;
+mod progress;
+mod report;
+mod summary;
+mod swimmer;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Clap itself exits with 0 after --help and with 2 after a usage error.
+    match cmd::Cli::parse().run() {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let line = format!("{error:#}").replace(['\n', '\r'], " ");
+            eprintln!("klnmf: {line}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whoever read our output has read enough: `klnmf info V.npy | head -1` is no failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind =
+        |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<std::io::Error>().map(|e| e.kind());
+    error.chain().any(|cause| kind(cause) == Some(std::io::ErrorKind::BrokenPipe))
+}

@@ -24,6 +24,8 @@ pub struct Model<T> {
     pub row_names: Option<Vec<String>>,
     /// Names of the columns of H.
     pub col_names: Option<Vec<String>>,
+    /// Numbers known of every column of H, such as its gap: arrays with a name each. Written, not read back.
+    pub columns: Vec<(String, Vec<f64>)>,
 }
 
 impl<T: Scalar> Model<T> {
@@ -72,7 +74,7 @@ fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
     let metadata = archive.in_array("metadata", |array| array.texts())?.concat();
     let row_names = archive.names_of("row_names", w.rows())?;
     let col_names = archive.names_of("col_names", h.cols())?;
-    let model = Model { w, h, metadata, row_names, col_names };
+    let model = Model { w, h, metadata, row_names, col_names, columns: Vec::new() };
     model.check()?;
     Ok(model)
 }
@@ -80,7 +82,7 @@ fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
 /// Writes a model as a numpy archive; the same model always gives the same bytes.
 ///
 /// The arrays are `W`, `H` (Fortran order), `metadata` (a text without dimensions) and, where there are names,
-/// `row_names` and `col_names`.
+/// `row_names` and `col_names`, and the arrays of `columns`.
 pub fn write_model<T: Scalar>(path: &Path, model: &Model<T>) -> Result<(), Error> {
     model.check().map_err(|fault| fault.at(path))?;
     atomically(path, |out| write(out, model))
@@ -93,6 +95,10 @@ fn write<T: Scalar>(out: impl Write + Seek, model: &Model<T>) -> io::Result<()> 
         let bytes = size_of_val(matrix.as_slice()) as u64;
         zip.start_file(format!("{name}.npy"), options(CompressionMethod::Stored, bytes))?;
         npy::write_matrix(&mut zip, matrix)?;
+    }
+    for (name, numbers) in &model.columns {
+        zip.start_file(format!("{name}.npy"), options(CompressionMethod::Stored, 8 * numbers.len() as u64))?;
+        npy::write_numbers(&mut zip, numbers)?;
     }
     let mut texts = |name: &str, texts: &[String], shape: &[u64]| {
         let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);

@@ -317,11 +317,19 @@ pub fn write_npy<T: Scalar>(path: &Path, matrix: &Mat<T>) -> Result<(), Error> {
 }
 
 pub(crate) fn write_matrix<T: Scalar>(out: &mut impl Write, matrix: &Mat<T>) -> io::Result<()> {
+    write_array(out, matrix.as_slice(), &[matrix.rows() as u64, matrix.cols() as u64])
+}
+
+/// Writes an array of one dimension.
+pub(crate) fn write_numbers(out: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
+    write_array(out, numbers, &[numbers.len() as u64])
+}
+
+fn write_array<T: Scalar>(out: &mut impl Write, numbers: &[T], shape: &[u64]) -> io::Result<()> {
     let single = size_of::<T>() == 4;
-    let descr = if single { "<f4" } else { "<f8" };
-    write_header(out, descr, &[matrix.rows() as u64, matrix.cols() as u64])?;
+    write_header(out, if single { "<f4" } else { "<f8" }, shape)?;
     let mut bytes = Vec::with_capacity(BLOCK);
-    for block in matrix.as_slice().chunks(BLOCK / size_of::<T>()) {
+    for block in numbers.chunks(BLOCK / size_of::<T>()) {
         bytes.clear();
         for number in block {
             let number = number.to_f64();

@@ -36,10 +36,15 @@ impl<'a, T: Scalar> Half<'a, T> {
         self.v.view()
     }
 
-    /// Columns in a panel. It depends on the data alone: some panels for every thread, yet wide enough for the products.
+    /// Columns in a panel. It depends on the data alone: some panels for every thread, yet wide enough for the products,
+    /// and no more than 2 MiB of doubles, so that the workspace is bounded.
     pub fn width(&self) -> usize {
         let view = self.view();
-        if view.is_sparse() { view.cols().div_ceil(64).clamp(1, 64) } else { view.cols().div_ceil(16).clamp(1, 32) }
+        if view.is_sparse() {
+            return view.cols().div_ceil(64).clamp(1, 64);
+        }
+        let fits = ((1 << 18) / view.rows().max(1)).clamp(1, 32);
+        view.cols().div_ceil(16).clamp(1, fits)
     }
 
     /// Columns in a block.

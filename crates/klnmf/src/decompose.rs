@@ -235,7 +235,8 @@ struct Arrays<'w> {
 impl Solve<'_, '_> {
     /// Fills `out` (r × q) and `info` for every column of the block.
     fn run<T: Scalar>(&self, out: &mut [T], info: &mut [ColumnInfo], work: &mut Work<f64>) {
-        let Work { tile, big: [a, z, sigma, chi, chi_then], small: [x, x_bar, x_then, x_best, tau, g] } = work;
+        let Work { tile, big: [a, z, sigma, chi, chi_then], small: [x, x_bar, x_then, x_best, tau, g] } =
+            work;
         let mut arrays = Arrays { tile, a, z, sigma, chi, chi_then, x, x_bar, x_then, x_best, tau, g };
         let mut slots = self.open(info, &mut arrays);
         self.check(&mut slots, &mut arrays);
@@ -269,11 +270,11 @@ impl Solve<'_, '_> {
         let Block { p, q, r, .. } = *self.b;
         let mut slots = Vec::with_capacity(q);
         let live = self.b.k_sum.iter().filter(|k| **k > 0.0).count().max(1) as f64;
-        for column in 0..q {
+        for (column, info) in info.iter_mut().enumerate() {
             let sum = self.b.sums[column];
             if sum == 0.0 {
                 // Nothing to explain: x = 0 is optimal and the gap is zero.
-                info[column] = ColumnInfo { converged: true, ..ColumnInfo::default() };
+                *info = ColumnInfo { converged: true, ..ColumnInfo::default() };
                 continue;
             }
             let place = slots.len();
@@ -380,7 +381,8 @@ impl Solve<'_, '_> {
         let (at, column) = (atoms(self.b, place), self.b.part(place, &(0..self.b.p)));
         let primal: f64 = moved(&arrays.x[at.clone()], &arrays.x_then[at.clone()], &arrays.tau[at]) * slot.c;
         let dual: f64 =
-            moved(&arrays.chi[column.clone()], &arrays.chi_then[column.clone()], &arrays.sigma[column]) / slot.c;
+            moved(&arrays.chi[column.clone()], &arrays.chi_then[column.clone()], &arrays.sigma[column])
+                / slot.c;
         let ratio = (primal / dual).sqrt();
         if ratio.is_finite() && ratio > 0.0 {
             slot.c = (slot.c * ratio.clamp(1e-2, 1e3)).sqrt();
@@ -396,7 +398,8 @@ impl Solve<'_, '_> {
         for ((sigma, z), u) in sigma[column.clone()].iter_mut().zip(&z[column.clone()]).zip(u) {
             *sigma = 1.0 / (slot.c * (z * slot.ray + spread * u));
         }
-        for (((x, x_bar), tau), k) in x[at.clone()].iter_mut().zip(&mut x_bar[at.clone()]).zip(&mut tau[at.clone()]).zip(k_sum)
+        for (((x, x_bar), tau), k) in
+            x[at.clone()].iter_mut().zip(&mut x_bar[at.clone()]).zip(&mut tau[at.clone()]).zip(k_sum)
         {
             *x *= slot.ray;
             *x_bar = *x;
@@ -482,7 +485,12 @@ fn atoms(b: &Block<'_, f64>, place: usize) -> Range<usize> {
 
 /// Σ (x − then)²/step.
 fn moved(x: &[f64], then: &[f64], step: &[f64]) -> f64 {
-    x.iter().zip(then).zip(step).filter(|(_, step)| **step > 0.0).map(|((x, t), s)| (x - t) * (x - t) / s).sum()
+    x.iter()
+        .zip(then)
+        .zip(step)
+        .filter(|(_, step)| **step > 0.0)
+        .map(|((x, t), s)| (x - t) * (x - t) / s)
+        .sum()
 }
 
 fn largest_ratio_of_negative(g: &[f64], k_sum: &[f64]) -> f64 {
@@ -491,5 +499,9 @@ fn largest_ratio_of_negative(g: &[f64], k_sum: &[f64]) -> f64 {
 
 /// The dual value of χ/s; −∞ where it proves nothing.
 fn dual_value(a: &[f64], chi: &[f64], sum: f64, s: f64) -> f64 {
-    if s > 0.0 && s.is_finite() { kernel::weighted_log(a, |i| -chi[i]) - sum * s.ln() } else { f64::NEG_INFINITY }
+    if s > 0.0 && s.is_finite() {
+        kernel::weighted_log(a, |i| -chi[i]) - sum * s.ln()
+    } else {
+        f64::NEG_INFINITY
+    }
 }

@@ -39,7 +39,11 @@ pub struct Certificate {
 /// assert!(exact.divergence.abs() < 1e-12 && exact.gap_w < 1e-12 && exact.gap_h < 1e-12);
 /// # Ok::<(), klnmf::Error>(())
 /// ```
-pub fn certificate<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, w: &Mat<T>, h: &Mat<T>) -> Result<Certificate> {
+pub fn certificate<'a, T: Scalar>(
+    v: impl Into<Matrix<'a, T>>,
+    w: &Mat<T>,
+    h: &Mat<T>,
+) -> Result<Certificate> {
     let v = v.into();
     check_factors(&v, w, h)?;
     v.check()?;

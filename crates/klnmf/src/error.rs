@@ -16,7 +16,9 @@ pub enum Error {
         cols: usize,
     },
     /// A negative entry.
-    #[error("V[{row}, {col}] = {value} is negative (counting from 0): remove or replace it, the KL divergence needs V ≥ 0")]
+    #[error(
+        "V[{row}, {col}] = {value} is negative (counting from 0): remove or replace it, the KL divergence needs V ≥ 0"
+    )]
     Negative {
         /// Row of the first negative entry.
         row: usize,
@@ -98,7 +100,9 @@ pub enum Error {
         solver: &'static str,
     },
     /// More memory than can be had.
-    #[error("a {rows} × {cols} array of {bytes} bytes does not fit in memory: choose a smaller rank or matrix")]
+    #[error(
+        "a {rows} × {cols} array of {bytes} bytes does not fit in memory: choose a smaller rank or matrix"
+    )]
     TooLarge {
         /// Its rows.
         rows: usize,

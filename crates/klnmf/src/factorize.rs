@@ -12,10 +12,12 @@ use crate::solver::paper::Paper;
 use crate::solver::{Alternation, Factors, HalfState, Method, Side, Solver, Update, check_tol};
 use crate::{Error, Mat, Result, Scalar};
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How [`factorize`] works and when it stops.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// The method.
     pub solver: Solver,
@@ -35,6 +37,8 @@ pub struct Settings {
     pub tol: f64,
     /// Stop after this much time on the clock. Results then depend on the machine.
     pub time_limit: Option<Duration>,
+    /// Set to true from anywhere, a signal handler say, it ends the work after the present sweep.
+    pub stop: Option<Arc<AtomicBool>>,
     /// Accesses between two certificates. `None`: 10.
     pub check_every: Option<usize>,
     /// How to start.
@@ -57,6 +61,7 @@ impl Default for Settings {
             max_iter: 1000,
             tol: 1e-4,
             time_limit: None,
+            stop: None,
             check_every: None,
             init: Init::default(),
             seed: 0,
@@ -209,10 +214,10 @@ pub fn factorize_from<'a, T: Scalar>(
     drop(w);
     let mut clock = Clock::new(v.sum());
     let first = clock.info(0, certifier.certify(&factors.wt, &factors.h));
-    if !first.gap_h.is_finite() {
-        if let Some(error) = certifier.first_infinite(&factors.wt, &factors.h) {
-            return Err(error);
-        }
+    if !first.gap_h.is_finite()
+        && let Some(error) = certifier.first_infinite(&factors.wt, &factors.h)
+    {
+        return Err(error);
     }
     let mut method = method(settings, &pool, &halves, &factors, v)?;
 
@@ -249,6 +254,9 @@ fn iterate<T: Scalar>(
                 return (iteration, Status::Converged);
             }
         }
+        if settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return (iteration, Status::Stopped);
+        }
         if iteration >= settings.max_iter {
             return (iteration, Status::IterationLimit);
         }
@@ -281,15 +289,14 @@ where
     'v: 'a,
 {
     let r = factors.h.rows();
-    let states = || [HalfState::new(Side::H, &halves[0], pool, r), HalfState::new(Side::W, &halves[1], pool, r)];
+    let states =
+        || [HalfState::new(Side::H, &halves[0], pool, r), HalfState::new(Side::W, &halves[1], pool, r)];
     let w_first = settings.paper && settings.solver == Solver::Mu;
     let mut order = if w_first { vec![Side::W, Side::H] } else { vec![Side::H, Side::W] };
     order.retain(|side| settings.update.moves(*side));
     Ok(match settings.solver {
         Solver::Fpa if settings.paper => Box::new(Paper::new(states(), factors, settings.update)?),
-        Solver::Fpa => {
-            Box::new(Alternation { halves: states(), step: Fpa::new(v.rows(), v.cols()), order })
-        }
+        Solver::Fpa => Box::new(Alternation { halves: states(), step: Fpa::new(v.rows(), v.cols()), order }),
         Solver::Mu => Box::new(Alternation { halves: states(), step: Mu, order }),
         Solver::Admm => Box::new(Admm::new(pool, &halves[0], factors, settings.rho, settings.update)?),
     })

@@ -19,9 +19,9 @@ pub enum Init {
     /// |N(0, 1)| + 0.1 for every entry of W and H, scaled so that ΣWH = ΣV.
     #[default]
     Random,
-    /// NNDSVDa (Boutsidis & Gallopoulos 2008): the positive parts of the leading singular vectors, zeros replaced by
-    /// the mean of V, scaled so that ΣWH = ΣV. Better where the first few iterations count; the same for every seed
-    /// but for the random sketch that finds the singular vectors.
+    /// NNDSVDa (Boutsidis & Gallopoulos 2008): the dominant one-signed parts of the leading singular vectors, scaled so
+    /// that ΣWH = ΣV. Zeros are filled with 0.3·√(mean(V)/r), which unlike the original's mean(V) scales with the data.
+    /// Better where the first few iterations count; the seed only enters the sketch that finds the singular vectors.
     Nndsvd,
 }
 
@@ -33,7 +33,7 @@ pub fn init<'a, T: Scalar>(
     seed: u64,
 ) -> Result<(Mat<T>, Mat<T>)> {
     let v = v.into();
-    check_rank(&v, rank)?;
+    check_rank(v, rank)?;
     v.check()?;
     let (mut w, mut h) = match how {
         Init::Random => random(v.rows(), v.cols(), rank, seed)?,
@@ -71,8 +71,10 @@ pub fn grow<T: Scalar>(w: &Mat<T>, h: &Mat<T>, rank: usize, seed: u64) -> Result
     Ok((grown_w, grown_h))
 }
 
-/// More atoms than entries cannot mean anything; fewer, even more than rows and columns, can.
-pub(crate) fn check_rank<T: Scalar>(v: &Matrix<'_, T>, rank: usize) -> Result<()> {
+/// Checks that V can be factorised at this rank: more atoms than entries cannot mean anything; fewer, even more than rows
+/// and columns, can.
+pub fn check_rank<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, rank: usize) -> Result<()> {
+    let v = v.into();
     if v.rows() == 0 || v.cols() == 0 {
         return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
     }
@@ -135,20 +137,20 @@ fn scale_to<T: Scalar>(total: f64, w: &mut Mat<T>, h: &mut Mat<T>) {
     }
 }
 
-/// For each singular pair the larger of its positive and negative parts, with zeros filled by the mean of V.
+/// For each singular pair the larger of its positive and negative parts, with zeros filled.
 fn nndsvd<T: Scalar>(v: Matrix<'_, T>, rank: usize, seed: u64) -> Result<(Mat<T>, Mat<T>)> {
     let (n, m) = (v.rows(), v.cols());
-    let mean = v.sum() / (n as f64 * m as f64);
+    let filler = 0.3 * (v.sum() / (n as f64 * m as f64) / rank as f64).sqrt();
     let (values, left, right) = singular_vectors(v, rank, seed)?;
     let (mut w, mut h) = (Mat::try_zeros(n, rank)?, Mat::try_zeros(rank, m)?);
     // Small values count as zero too: the sketch leaves rounding where a vector is zero.
-    let tiny = 1e-6;
+    let tiny = 1e-3 * filler;
     for k in 0..rank {
         let (u, v): (Vec<f64>, Vec<f64>) = match values.get(k).filter(|s| **s > 1e-12 * values[0]) {
             None => (vec![0.0; n], vec![0.0; m]),
             Some(s) => dominant_part(*s, left.col(k), right.col(k)),
         };
-        let fill = |x: f64| T::from_f64(if x > tiny { x } else { mean });
+        let fill = |x: f64| T::from_f64(if x > tiny { x } else { filler });
         w.col_mut(k).iter_mut().zip(u).for_each(|(to, x)| *to = fill(x));
         (0..m).for_each(|j| h[(k, j)] = fill(v[j]));
     }
@@ -165,14 +167,20 @@ fn dominant_part(s: f64, u: &[f64], v: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let ((up, up_length), (vp, vp_length)) = (part(u, 1.0), part(v, 1.0));
     let ((un, un_length), (vn, vn_length)) = (part(u, -1.0), part(v, -1.0));
     let positive = up_length * vp_length >= un_length * vn_length;
-    let (u, v, lu, lv) = if positive { (up, vp, up_length, vp_length) } else { (un, vn, un_length, vn_length) };
+    let (u, v, lu, lv) =
+        if positive { (up, vp, up_length, vp_length) } else { (un, vn, un_length, vn_length) };
     let scale = (s * lu * lv).sqrt();
-    let stretch = |x: Vec<f64>, length: f64| x.iter().map(|x| scale * x / length.max(f64::MIN_POSITIVE)).collect();
+    let stretch =
+        |x: Vec<f64>, length: f64| x.iter().map(|x| scale * x / length.max(f64::MIN_POSITIVE)).collect();
     (stretch(u, lu), stretch(v, lv))
 }
 
 /// The leading singular triplets by subspace iteration from a random sketch (Halko, Martinsson & Tropp 2011).
-fn singular_vectors<T: Scalar>(v: Matrix<'_, T>, rank: usize, seed: u64) -> Result<(Vec<f64>, Mat<f64>, Mat<f64>)> {
+fn singular_vectors<T: Scalar>(
+    v: Matrix<'_, T>,
+    rank: usize,
+    seed: u64,
+) -> Result<(Vec<f64>, Mat<f64>, Mat<f64>)> {
     let (n, m) = (v.rows(), v.cols());
     let k = (rank + 10).min(n).min(m);
     let pool = Pool::new(0)?;
@@ -213,7 +221,9 @@ fn product<T: Scalar>(pool: &Pool, half: &Half<'_, T>, x: &Mat<f64>) -> Mat<f64>
             };
             match v.column(first + c) {
                 Column::Dense(values) => values.iter().enumerate().for_each(|(i, a)| add(i, *a)),
-                Column::Sparse(idx, values) => values.iter().enumerate().for_each(|(at, a)| add(idx.at(at), *a)),
+                Column::Sparse(idx, values) => {
+                    values.iter().enumerate().for_each(|(at, a)| add(idx.at(at), *a))
+                }
             }
         }
     });

@@ -36,102 +36,126 @@ fn lanes_sum<A: Copy, B: Copy, S: Scalar>(a: &[A], b: &[B], f: impl Fn(A, B, S) 
 
 /// z ← K x for a column-major p × r matrix with columns `ld` apart.
 pub(crate) fn multiply<S: Scalar>(k: &[S], ld: usize, x: &[S], z: &mut [S]) {
-    simd(#[inline(always)] || {
-        let p = z.len();
-        z.fill(S::ZERO);
-        let mut l = 0;
-        // Four columns at a time: one load and store of z for four products.
-        while l + 4 <= x.len() {
-            let [k0, k1, k2, k3] = std::array::from_fn(|c| &k[(l + c) * ld..][..p]);
-            let [x0, x1, x2, x3] = [x[l], x[l + 1], x[l + 2], x[l + 3]];
-            for i in 0..p {
-                z[i] = k3[i].mul_add(x3, k2[i].mul_add(x2, k1[i].mul_add(x1, k0[i].mul_add(x0, z[i]))));
+    simd(
+        #[inline(always)]
+        || {
+            let p = z.len();
+            z.fill(S::ZERO);
+            let mut l = 0;
+            // Four columns at a time: one load and store of z for four products.
+            while l + 4 <= x.len() {
+                let [k0, k1, k2, k3] = std::array::from_fn(|c| &k[(l + c) * ld..][..p]);
+                let [x0, x1, x2, x3] = [x[l], x[l + 1], x[l + 2], x[l + 3]];
+                for i in 0..p {
+                    z[i] = k3[i].mul_add(x3, k2[i].mul_add(x2, k1[i].mul_add(x1, k0[i].mul_add(x0, z[i]))));
+                }
+                l += 4;
             }
-            l += 4;
-        }
-        while l < x.len() {
-            let (column, xl) = (&k[l * ld..][..p], x[l]);
-            for i in 0..p {
-                z[i] = column[i].mul_add(xl, z[i]);
+            while l < x.len() {
+                let (column, xl) = (&k[l * ld..][..p], x[l]);
+                for i in 0..p {
+                    z[i] = column[i].mul_add(xl, z[i]);
+                }
+                l += 1;
             }
-            l += 1;
-        }
-    });
+        },
+    );
 }
 
 /// g ← g + Kᵀ t for a column-major p × r matrix with columns `ld` apart.
 pub(crate) fn multiply_transposed<S: Scalar>(k: &[S], ld: usize, t: &[S], g: &mut [S]) {
-    simd(#[inline(always)] || {
-        for (l, g) in g.iter_mut().enumerate() {
-            *g += lanes_sum(&k[l * ld..][..t.len()], t, |k: S, t: S, sum: S| k.mul_add(t, sum));
-        }
-    });
+    simd(
+        #[inline(always)]
+        || {
+            for (l, g) in g.iter_mut().enumerate() {
+                *g += lanes_sum(&k[l * ld..][..t.len()], t, |k: S, t: S, sum: S| k.mul_add(t, sum));
+            }
+        },
+    );
 }
 
 /// z ← a/z where a > 0, else 0: minus the dual point, and the quotient of the multiplicative update.
 pub(crate) fn ratio<S: Scalar>(a: &[S], z: &mut [S]) {
-    simd(#[inline(always)] || {
-        for (z, a) in z.iter_mut().zip(a) {
-            *z = if *a > S::ZERO { *a / *z } else { S::ZERO };
-        }
-    });
+    simd(
+        #[inline(always)]
+        || {
+            for (z, a) in z.iter_mut().zip(a) {
+                *z = if *a > S::ZERO { *a / *z } else { S::ZERO };
+            }
+        },
+    );
 }
 
 /// χ ← prox of σF* at χ + σz, in place: ½(χ' − √(χ'² + 4σa)) where a > 0, else 0. Also copied to z.
 pub(crate) fn dual_step<S: Scalar>(a: &[S], sigma: &[S], chi: &mut [S], z: &mut [S]) {
     let (half, four) = (S::from_f64(0.5), S::from_f64(4.0));
-    simd(#[inline(always)] || {
-        for (((chi, z), a), sigma) in chi.iter_mut().zip(z).zip(a).zip(sigma) {
-            let moved = *chi + *sigma * *z;
-            let y = half * (moved - (moved * moved + four * *sigma * *a).sqrt());
-            *chi = if *a > S::ZERO { y } else { S::ZERO };
-            *z = *chi;
-        }
-    });
+    simd(
+        #[inline(always)]
+        || {
+            for (((chi, z), a), sigma) in chi.iter_mut().zip(z).zip(a).zip(sigma) {
+                let moved = *chi + *sigma * *z;
+                let y = half * (moved - (moved * moved + four * *sigma * *a).sqrt());
+                *chi = if *a > S::ZERO { y } else { S::ZERO };
+                *z = *chi;
+            }
+        },
+    );
 }
 
 /// Σ over a > 0 of a·ln((a + ε)/(z + ε)) − a + z, and Σ over a > 0 of z. Infinite if some z + ε ≤ 0 there.
 pub(crate) fn divergence_terms(a: &[f64], z: &[f64], epsilon: f64) -> (f64, f64) {
-    simd(#[inline(always)] || {
-        let terms = lanes_sum(a, z, |a: f64, z: f64, sum: f64| {
-            let below = z + epsilon;
-            let term = if below > 0.0 { a * ln((a + epsilon) / below) - a + z } else { f64::INFINITY };
-            sum + if a > 0.0 { term } else { 0.0 }
-        });
-        let z = lanes_sum(a, z, |a: f64, z: f64, sum: f64| sum + if a > 0.0 { z } else { 0.0 });
-        (terms, z)
-    })
+    simd(
+        #[inline(always)]
+        || {
+            let terms = lanes_sum(a, z, |a: f64, z: f64, sum: f64| {
+                let below = z + epsilon;
+                let term = if below > 0.0 { a * ln((a + epsilon) / below) - a + z } else { f64::INFINITY };
+                sum + if a > 0.0 { term } else { 0.0 }
+            });
+            let z = lanes_sum(a, z, |a: f64, z: f64, sum: f64| sum + if a > 0.0 { z } else { 0.0 });
+            (terms, z)
+        },
+    )
 }
 
 /// Σ over a > 0 of a·ln(y); −∞ if some y ≤ 0 there.
 pub(crate) fn weighted_log(a: &[f64], y: impl Fn(usize) -> f64 + Copy) -> f64 {
-    simd(#[inline(always)] || {
-        let mut sum = [0.0; LANES];
-        for (i, a) in a.iter().enumerate() {
-            let y = y(i);
-            let term = if y > 0.0 { a * ln(y) } else { f64::NEG_INFINITY };
-            sum[i % LANES] += if *a > 0.0 { term } else { 0.0 };
-        }
-        sum.iter().sum()
-    })
+    simd(
+        #[inline(always)]
+        || {
+            let mut sum = [0.0; LANES];
+            for (i, a) in a.iter().enumerate() {
+                let y = y(i);
+                let term = if y > 0.0 { a * ln(y) } else { f64::NEG_INFINITY };
+                sum[i % LANES] += if *a > 0.0 { term } else { 0.0 };
+            }
+            sum.iter().sum()
+        },
+    )
 }
 
 /// Σ over a > 0 of a·ln(z0/z), in double precision; +∞ if some z ≤ 0 there.
 pub(crate) fn log_change<S: Scalar>(a: &[S], z0: &[S], z: &[S]) -> f64 {
-    simd(#[inline(always)] || {
-        let mut sum = [0.0; LANES];
-        let n = a.len().min(z0.len()).min(z.len());
-        let (a, z0, z) = (&a[..n], &z0[..n], &z[..n]);
-        for i in 0..n {
-            let q = z0[i].to_f64() / z[i].to_f64();
-            let term = if z[i] > S::ZERO { a[i].to_f64() * ln(q) } else { f64::INFINITY };
-            sum[i % LANES] += if a[i] > S::ZERO { term } else { 0.0 };
-        }
-        sum.iter().sum()
-    })
+    simd(
+        #[inline(always)]
+        || {
+            let mut sum = [0.0; LANES];
+            let n = a.len().min(z0.len()).min(z.len());
+            let (a, z0, z) = (&a[..n], &z0[..n], &z[..n]);
+            for i in 0..n {
+                let q = z0[i].to_f64() / z[i].to_f64();
+                let term = if z[i] > S::ZERO { a[i].to_f64() * ln(q) } else { f64::INFINITY };
+                sum[i % LANES] += if a[i] > S::ZERO { term } else { 0.0 };
+            }
+            sum.iter().sum()
+        },
+    )
 }
 
 /// Σ a_i·b_i in double precision.
 pub(crate) fn dot<S: Scalar>(a: &[S], b: &[S]) -> f64 {
-    simd(#[inline(always)] || lanes_sum(a, b, |a: S, b: S, sum: f64| sum + a.to_f64() * b.to_f64()))
+    simd(
+        #[inline(always)]
+        || lanes_sum(a, b, |a: S, b: S, sum: f64| sum + a.to_f64() * b.to_f64()),
+    )
 }

@@ -29,12 +29,22 @@ impl<'a, T: Scalar> View<'a, T> {
 
     /// One past the last place the rectangle touches.
     fn extent(&self) -> usize {
-        if self.rows == 0 || self.cols == 0 { 0 } else { (self.rows - 1) * self.rs + (self.cols - 1) * self.cs + 1 }
+        if self.rows == 0 || self.cols == 0 {
+            0
+        } else {
+            (self.rows - 1) * self.rs + (self.cols - 1) * self.cs + 1
+        }
     }
 }
 
 /// dst ← lhs · rhs, or dst + lhs · rhs if `accumulate`; dst is column-major with columns `ld` apart. One thread.
-pub(crate) fn matmul<T: Scalar>(dst: &mut [T], ld: usize, lhs: View<'_, T>, rhs: View<'_, T>, accumulate: bool) {
+pub(crate) fn matmul<T: Scalar>(
+    dst: &mut [T],
+    ld: usize,
+    lhs: View<'_, T>,
+    rhs: View<'_, T>,
+    accumulate: bool,
+) {
     let (m, n, k) = (lhs.rows, rhs.cols, lhs.cols);
     assert_eq!(k, rhs.rows, "inner sizes of a product");
     if m == 0 || n == 0 {

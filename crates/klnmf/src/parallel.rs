@@ -7,6 +7,9 @@ use crate::{Error, Result};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
+/// More threads than this can only be a slip of the keyboard.
+const MOST: usize = 1024;
+
 /// A pool of threads owned by one call of the library: nothing global, nothing left behind.
 pub(crate) struct Pool {
     pool: rayon::ThreadPool,
@@ -15,6 +18,13 @@ pub(crate) struct Pool {
 impl Pool {
     /// `threads` threads, 0 for as many as there are cores.
     pub fn new(threads: usize) -> Result<Self> {
+        if threads > MOST {
+            return Err(Error::Setting {
+                name: "threads",
+                value: threads.to_string(),
+                must: "at most 1024 are possible",
+            });
+        }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()

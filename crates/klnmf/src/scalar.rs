@@ -107,7 +107,8 @@ scalar!(f64);
 /// numbers are scaled up first.
 #[inline(always)]
 pub(crate) fn ln(x: f64) -> f64 {
-    const LN2_HI: f64 = 6.931_471_803_691_238_2e-1;
+    // ln 2 in two parts: the first has 32 trailing zero bits, so that e times it is exact.
+    const LN2_HI: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
     const LN2_LO: f64 = 1.908_214_929_270_587_7e-10;
     const TINY: f64 = f64::MIN_POSITIVE;
     const SCALE: f64 = 18_014_398_509_481_984.0; // 2⁵⁴

@@ -4,8 +4,8 @@ mod common;
 
 use common::Random;
 use klnmf::{
-    DecomposeSettings, Error, Init, Mat, Order, Settings, Solver, Sparse, Status, decompose, factorize, factorize_from,
-    grow, init,
+    DecomposeSettings, Error, Init, Mat, Order, Settings, Solver, Sparse, Status, decompose, factorize,
+    factorize_from, grow, init,
 };
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -88,7 +88,11 @@ fn all_zero_data_has_a_model() {
     for solver in ALL {
         let settings = Settings { solver, ..Settings::default() };
         let found = factorize(&Mat::<f64>::zeros(3, 4), 2, &settings).unwrap();
-        assert_eq!((found.info.divergence, found.info.gap_w, found.info.gap_h), (0.0, 0.0, 0.0), "{solver:?}");
+        assert_eq!(
+            (found.info.divergence, found.info.gap_w, found.info.gap_h),
+            (0.0, 0.0, 0.0),
+            "{solver:?}"
+        );
         assert!(found.h.as_slice().iter().all(|x| *x == 0.0));
     }
 }
@@ -151,7 +155,8 @@ fn extreme_scales_stay_finite() {
             assert!(relative.is_finite() && relative < 0.1, "{solver:?} at {scale:e}: {relative}");
         }
     }
-    let mixed = Mat::from_fn(6, 7, |i, j| if (i + j) % 3 == 0 { 0.0 } else { 10f64.powi((i * j) as i32 - 12) });
+    let mixed =
+        Mat::from_fn(6, 7, |i, j| if (i + j) % 3 == 0 { 0.0 } else { 10f64.powi((i * j) as i32 - 12) });
     for solver in ALL {
         let found = factorize(&mixed, 3, &Settings { solver, max_iter: 50, ..Settings::default() }).unwrap();
         assert!(found.w.as_slice().iter().chain(found.h.as_slice()).all(|x| x.is_finite()), "{solver:?}");
@@ -169,7 +174,8 @@ fn limits_are_statuses() {
     let limit = run(Settings { max_iter: 7, tol: 0.0, ..Settings::default() }, false);
     assert_eq!((limit.status, limit.info.iteration), (Status::IterationLimit, 7));
     let time = Some(Duration::from_millis(30));
-    let timed = run(Settings { max_iter: usize::MAX, tol: 0.0, time_limit: time, ..Settings::default() }, false);
+    let timed =
+        run(Settings { max_iter: usize::MAX, tol: 0.0, time_limit: time, ..Settings::default() }, false);
     assert_eq!(timed.status, Status::TimeLimit);
     assert!(timed.info.seconds < 1.0);
     assert_eq!(run(Settings::default(), true).status, Status::Stopped);

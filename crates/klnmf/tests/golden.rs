@@ -34,7 +34,8 @@ fn check(run: &str, settings: Settings, every: usize) {
             ControlFlow::Continue(())
         })
         .unwrap();
-        let expected: Vec<f64> = run["objective"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+        let expected: Vec<f64> =
+            run["objective"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
         assert_eq!(trace.len(), expected.len() + 1, "the start and one value per loop");
         for (loop_number, (got, want)) in trace[1..].iter().zip(&expected).enumerate() {
             assert!((got - want).abs() <= 1e-9 * want, "{case}, loop {loop_number}: {got} for {want}");

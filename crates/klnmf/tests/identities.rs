@@ -4,8 +4,8 @@ mod common;
 
 use common::{Random, close, naive_divergence, naive_gap_h, sparse};
 use klnmf::{
-    IndexSlice, Init, Mat, Matrix, Order, Settings, Solution, Solver, Sparse, certificate, factorize, factorize_from, grow,
-    init,
+    IndexSlice, Init, Mat, Matrix, Order, Settings, Solution, Solver, Sparse, certificate, factorize,
+    factorize_from, grow, init,
 };
 use std::ops::ControlFlow;
 
@@ -78,7 +78,10 @@ fn thread_count_does_not_change_a_bit() {
         let with = |threads| Settings { solver, threads, max_iter: 30, ..Settings::default() };
         let same = |a: Solution<f64>, b: Solution<f64>| {
             assert_eq!((&a.w, &a.h), (&b.w, &b.h), "{solver:?}");
-            assert_eq!((a.info.divergence, a.info.gap_w, a.info.gap_h), (b.info.divergence, b.info.gap_w, b.info.gap_h));
+            assert_eq!(
+                (a.info.divergence, a.info.gap_w, a.info.gap_h),
+                (b.info.divergence, b.info.gap_w, b.info.gap_h)
+            );
         };
         for threads in [2, 3, 5] {
             same(run(&v, &with(1)), run(&v, &with(threads)));
@@ -98,10 +101,14 @@ fn precisions_agree() {
         let start = (w.cast::<f32>(), h.cast::<f32>());
         let double = factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
         let single =
-            factorize_from(&v.cast::<f32>(), start.0, start.1, &settings, |_| ControlFlow::Continue(())).unwrap();
+            factorize_from(&v.cast::<f32>(), start.0, start.1, &settings, |_| ControlFlow::Continue(()))
+                .unwrap();
         assert!(close(double.info.divergence, single.info.divergence, 2e-3), "{solver:?}");
         let (w, h) = (single.w.cast::<f64>(), single.h.cast::<f64>());
-        assert!(close(naive_divergence(&v, &w, &h), single.info.divergence, 1e-10), "certificates are in f64");
+        assert!(
+            close(naive_divergence(&v, &w, &h), single.info.divergence, 1e-10),
+            "certificates are in f64"
+        );
     }
 }
 
@@ -130,8 +137,14 @@ fn fpa_and_mu_never_raise_the_divergence() {
     for seed in 0..5 {
         let v = Random(70 + seed).counts(30, 50, 0.3, 100.0);
         for solver in BOTH {
-            let settings =
-                Settings { solver, max_iter: 100, tol: 0.0, check_every: Some(1), seed, ..Settings::default() };
+            let settings = Settings {
+                solver,
+                max_iter: 100,
+                tol: 0.0,
+                check_every: Some(1),
+                seed,
+                ..Settings::default()
+            };
             let (w, h) = init(&v, 7, Init::Random, seed).unwrap();
             let mut last = f64::INFINITY;
             factorize_from(&v, w, h, &settings, |info| {
@@ -199,7 +212,8 @@ fn nndsvd_starts_better_than_chance() {
         certificate(&v, &w, &h).unwrap().divergence
     };
     assert!(divergence(Init::Nndsvd) < 0.8 * divergence(Init::Random));
-    let (dense, stored) = (init(&v, 4, Init::Nndsvd, 0).unwrap(), init(&sparse(&v), 4, Init::Nndsvd, 0).unwrap());
+    let (dense, stored) =
+        (init(&v, 4, Init::Nndsvd, 0).unwrap(), init(&sparse(&v), 4, Init::Nndsvd, 0).unwrap());
     assert!(dense.0.as_slice().iter().zip(stored.0.as_slice()).all(|(a, b)| close(*a, *b, 1e-6)));
 }
 
@@ -214,4 +228,4 @@ fn seeds_matter_and_repeat() {
     assert!(close(w[(0, 0)], PINNED, 1e-15), "{:?}", w[(0, 0)]);
 }
 
-const PINNED: f64 = 1.0;
+const PINNED: f64 = 0.6049857738509998;

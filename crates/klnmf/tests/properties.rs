@@ -32,7 +32,7 @@ proptest! {
                 prop_assert!(found.info.divergence.is_finite());
                 let stored = factorize(&Sparse::from_dense(&v), rank, &settings).unwrap();
                 let scale = found.info.sum + 1e-300;
-                prop_assert!((found.info.divergence - stored.info.divergence).abs() <= 1e-6 * scale);
+                prop_assert!((found.info.divergence - stored.info.divergence).abs() <= 1e-6 * scale, "{solver:?} {} {}", found.info.divergence, stored.info.divergence);
             }
         }
     }

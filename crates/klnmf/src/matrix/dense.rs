@@ -35,7 +35,8 @@ impl<T: Scalar> Mat<T> {
 
     /// A matrix of zeros, or an error if that much memory cannot be had.
     pub fn try_zeros(rows: usize, cols: usize) -> Result<Self> {
-        let too_large = || Error::TooLarge { rows, cols, bytes: rows as u128 * cols as u128 * size_of::<T>() as u128 };
+        let too_large =
+            || Error::TooLarge { rows, cols, bytes: rows as u128 * cols as u128 * size_of::<T>() as u128 };
         let len = rows.checked_mul(cols).ok_or_else(too_large)?;
         let mut data = Vec::new();
         data.try_reserve_exact(len).map_err(|_| too_large())?;
@@ -103,7 +104,11 @@ impl<T: Scalar> Mat<T> {
 
     /// The same matrix in another precision.
     pub fn cast<S: Scalar>(&self) -> Mat<S> {
-        Mat { rows: self.rows, cols: self.cols, data: self.data.iter().map(|v| S::from_f64(v.to_f64())).collect() }
+        Mat {
+            rows: self.rows,
+            cols: self.cols,
+            data: self.data.iter().map(|v| S::from_f64(v.to_f64())).collect(),
+        }
     }
 
     /// Sums of the columns, in double precision.

@@ -177,6 +177,20 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         self.values().iter().map(|v| v.to_f64()).sum()
     }
 
+    /// How many rows and how many columns hold nothing but zeros.
+    pub fn empty(&self) -> (usize, usize) {
+        let (mut rows, mut cols) = (vec![true; self.rows], vec![true; self.cols]);
+        let mut place = Positions::new(self);
+        for (at, value) in self.values().iter().enumerate() {
+            let (row, col) = place.of(at);
+            if *value != T::ZERO {
+                (rows[row], cols[col]) = (false, false);
+            }
+        }
+        let count = |lines: Vec<bool>| lines.into_iter().filter(|empty| *empty).count();
+        (count(rows), count(cols))
+    }
+
     /// The transposed view of the same memory.
     pub fn transpose(self) -> Self {
         Self { rows: self.cols, cols: self.rows, order: self.order.flipped(), storage: self.storage }
@@ -190,7 +204,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
             return Ok(());
         }
         let at = self.values().iter().position(bad).unwrap_or(0);
-        let (row, col) = self.position(at);
+        let (row, col) = Positions::new(self).of(at);
         let value = self.values()[at].to_f64();
         Err(if value.is_finite() {
             Error::Negative { row, col, value }
@@ -209,20 +223,35 @@ impl<'a, T: Scalar> Matrix<'a, T> {
             Storage::Sparse { val, .. } => val,
         }
     }
+}
+
+/// Finds row and column of stored entries, asked for in rising order.
+struct Positions<'a, T> {
+    matrix: Matrix<'a, T>,
+    line: usize,
+}
+
+impl<'a, T: Scalar> Positions<'a, T> {
+    fn new(matrix: &Matrix<'a, T>) -> Self {
+        Self { matrix: *matrix, line: 0 }
+    }
 
     /// Row and column of the stored entry number `at`.
-    fn position(&self, at: usize) -> (usize, usize) {
-        let (line, place) = match self.storage {
+    fn of(&mut self, at: usize) -> (usize, usize) {
+        let Matrix { rows, cols, order, storage } = self.matrix;
+        let (line, place) = match storage {
             Storage::Dense(_) => {
-                let length = if self.order == Order::Columns { self.rows } else { self.cols };
+                let length = if order == Order::Columns { rows } else { cols };
                 (at / length, at % length)
             }
             Storage::Sparse { ptr, idx, .. } => {
-                let line = (1..ptr.len()).find(|&l| ptr.at(l) > at).unwrap_or(1) - 1;
-                (line, idx.at(at))
+                while ptr.at(self.line + 1) <= at {
+                    self.line += 1;
+                }
+                (self.line, idx.at(at))
             }
         };
-        match self.order {
+        match order {
             Order::Columns => (place, line),
             Order::Rows => (line, place),
         }
@@ -231,7 +260,12 @@ impl<'a, T: Scalar> Matrix<'a, T> {
 
 impl<'a, T: Scalar> From<&'a Mat<T>> for Matrix<'a, T> {
     fn from(m: &'a Mat<T>) -> Self {
-        Matrix { rows: m.rows(), cols: m.cols(), order: Order::Columns, storage: Storage::Dense(m.as_slice()) }
+        Matrix {
+            rows: m.rows(),
+            cols: m.cols(),
+            order: Order::Columns,
+            storage: Storage::Dense(m.as_slice()),
+        }
     }
 }
 

@@ -30,9 +30,13 @@ pub enum Indices {
 }
 
 impl Indices {
-    /// `len` zeros, wide enough for values up to `max`.
-    pub fn zeros(len: usize, max: usize) -> Self {
-        if max <= u32::MAX as usize { Indices::U32(vec![0; len]) } else { Indices::U64(vec![0; len]) }
+    /// `len` zeros, wide enough for values up to `max`, or an error if that much memory cannot be had.
+    pub fn zeros(len: usize, max: usize) -> Result<Self> {
+        Ok(if max <= u32::MAX as usize {
+            Indices::U32(try_vec(len, 0)?)
+        } else {
+            Indices::U64(try_vec(len, 0)?)
+        })
     }
 
     /// The borrowed array.
@@ -53,6 +57,14 @@ impl Indices {
         match self {
             Indices::U32(v) => v[i] = value as u32,
             Indices::U64(v) => v[i] = value as u64,
+        }
+    }
+
+    /// The same indices in 32 bits if they fit.
+    fn narrow(indices: Vec<u64>) -> Self {
+        match indices.iter().map(|&i| u32::try_from(i)).collect() {
+            Ok(narrow) => Indices::U32(narrow),
+            Err(_) => Indices::U64(indices),
         }
     }
 
@@ -127,7 +139,8 @@ impl<T: Scalar> Sparse<T> {
         mut replay: impl FnMut(&mut dyn FnMut(usize, usize, T) -> Result<(), E>) -> Result<(), E>,
     ) -> Result<Self, E> {
         let (lines, length) = if order == Order::Columns { (cols, rows) } else { (rows, cols) };
-        let outside = |i: usize, j: usize| Error::Shape(format!("entry ({i}, {j}) lies outside {rows} × {cols}"));
+        let outside =
+            |i: usize, j: usize| Error::Shape(format!("entry ({i}, {j}) lies outside {rows} × {cols}"));
         let split = |i: usize, j: usize| if order == Order::Columns { (j, i) } else { (i, j) };
         let mut next = try_vec(lines + 1, 0usize)?;
         replay(&mut |i, j, _| {
@@ -141,9 +154,9 @@ impl<T: Scalar> Sparse<T> {
             next[l + 1] += next[l];
         }
         let stored = next[lines];
-        let mut ptr = Indices::zeros(lines + 1, stored);
+        let mut ptr = Indices::zeros(lines + 1, stored)?;
         (0..=lines).for_each(|l| ptr.set(l, next[l]));
-        let mut idx = Indices::zeros(stored, length);
+        let mut idx = Indices::zeros(stored, length)?;
         let mut val = try_vec(stored, T::ZERO)?;
         let changed = || Error::Shape("the entries changed while they were read".into());
         replay(&mut |i, j, v| {
@@ -161,16 +174,15 @@ impl<T: Scalar> Sparse<T> {
     /// The non-zero entries of a dense matrix, by columns.
     pub fn from_dense(dense: &super::Mat<T>) -> Self {
         let (rows, cols) = (dense.rows(), dense.cols());
-        let stored = dense.as_slice().iter().filter(|v| **v != T::ZERO).count();
-        let (mut ptr, mut idx) = (Indices::zeros(cols + 1, stored), Indices::zeros(stored, rows));
-        let mut val = Vec::with_capacity(stored);
+        let (mut ptr, mut idx, mut val) = (vec![0u64], Vec::new(), Vec::new());
         for j in 0..cols {
             for (i, &v) in dense.col(j).iter().enumerate().filter(|(_, v)| **v != T::ZERO) {
-                idx.set(val.len(), i);
+                idx.push(i as u64);
                 val.push(v);
             }
-            ptr.set(j + 1, val.len());
+            ptr.push(val.len() as u64);
         }
+        let (ptr, idx) = (Indices::narrow(ptr), Indices::narrow(idx));
         Self { rows, cols, order: Order::Columns, ptr, idx, val }
     }
 
@@ -216,8 +228,8 @@ impl<T: Scalar> Sparse<T> {
             Order::Columns => (view.cols(), view.rows()),
             Order::Rows => (view.rows(), view.cols()),
         };
-        let mut new_ptr = Indices::zeros(length + 1, val.len());
-        let mut new_idx = Indices::zeros(val.len(), lines);
+        let mut new_ptr = Indices::zeros(length + 1, val.len())?;
+        let mut new_idx = Indices::zeros(val.len(), lines)?;
         let mut new_val = try_vec(val.len(), T::ZERO)?;
         let mut next = try_vec(length + 1, 0usize)?;
         (0..idx.len()).for_each(|at| next[idx.at(at) + 1] += 1);
@@ -265,7 +277,7 @@ impl<T: Scalar> Sparse<T> {
             line.dedup_by(|next, kept| {
                 let same = next.0 == kept.0;
                 if same {
-                    kept.1 = kept.1 + next.1;
+                    kept.1 += next.1;
                 }
                 same
             });

@@ -158,14 +158,17 @@ fn update_factor<T: Scalar>(
 /// For a column: `x` holds YZ and becomes X + α/ρ with the new X and the new α.
 fn x_step<T: Scalar>(v: &[T], unit: T, rho: T, x: &mut [T], alpha: &mut [T]) {
     let (two, four_rho) = (T::from_f64(2.0), T::from_f64(4.0) * rho / unit);
-    kernel::simd(#[inline(always)] || {
-        for ((x, alpha), v) in x.iter_mut().zip(alpha).zip(v) {
-            let b = rho * *x - *alpha - T::ONE;
-            let next = (b + (b * b + four_rho * *v).sqrt()) / (two * rho);
-            *alpha += rho * (next - *x);
-            *x = next + *alpha / rho;
-        }
-    });
+    kernel::simd(
+        #[inline(always)]
+        || {
+            for ((x, alpha), v) in x.iter_mut().zip(alpha).zip(v) {
+                let b = rho * *x - *alpha - T::ONE;
+                let next = (b + (b * b + four_rho * *v).sqrt()) / (two * rho);
+                *alpha += rho * (next - *x);
+                *x = next + *alpha / rho;
+            }
+        },
+    );
 }
 
 /// H ← (Z + α/ρ)₊, α ← α + ρ(Z − H).

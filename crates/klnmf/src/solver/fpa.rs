@@ -108,15 +108,18 @@ fn store<T: Scalar>(b: &Block<'_, T>, rows: &Range<usize>, z: &[T], to: &mut [T]
 
 /// The steps in the metric w = x + spread: σ = 1/(c·Kw), with Kw = Kx + spread·K(1/Kᵀ1), and τ = c·w/Kᵀ1.
 fn metric<T: Scalar>(b: &Block<'_, T>, x: &[T], c: &[f64], z0: &[T], sigma: &mut [T], tau: &mut [T]) {
-    for column in 0..b.q {
+    for (column, weight) in c.iter().enumerate() {
         let spread = T::from_f64(SPREAD * b.sums[column] / b.r as f64);
-        let weight = T::from_f64(c[column]);
+        let weight = T::from_f64(*weight);
         let part = b.part(column, &(0..b.p));
-        kernel::simd(#[inline(always)] || {
-            for ((sigma, z0), u) in sigma[part.clone()].iter_mut().zip(&z0[part]).zip(b.u) {
-                *sigma = T::ONE / (weight * (*z0 + spread * *u));
-            }
-        });
+        kernel::simd(
+            #[inline(always)]
+            || {
+                for ((sigma, z0), u) in sigma[part.clone()].iter_mut().zip(&z0[part]).zip(b.u) {
+                    *sigma = T::ONE / (weight * (*z0 + spread * *u));
+                }
+            },
+        );
         let at = column * b.r..(column + 1) * b.r;
         for ((tau, x), k) in tau[at.clone()].iter_mut().zip(&x[at]).zip(b.k_sum) {
             *tau = if *k > T::ZERO { weight * (*x + spread / *k) / *k } else { T::ZERO };
@@ -155,7 +158,8 @@ fn keep_the_better<T: Scalar>(
         let (total, sum) = (b.total(x), b.sums[column]);
         // On the best ray z = (Σa/total)·Kx, and the sums of both models are Σa: only the logarithms differ.
         let rise = if sum == 0.0 { 0.0 } else { change[column] + sum * (total / sum).ln() };
-        if rise <= 0.0 {
+        // At the optimum the sign of the change is rounding, and a decision on it would be a coin toss.
+        if rise <= T::EPSILON.to_f64() * 64.0 * sum {
             to_best_ray(b, x, sum);
             c[column] = (c[column] * 1.1).min(LARGEST_WEIGHT);
         } else {

@@ -28,7 +28,11 @@ pub(crate) struct Paper<'a, 'v, T> {
 }
 
 impl<'a, 'v, T: Scalar> Paper<'a, 'v, T> {
-    pub fn new(halves: [HalfState<'a, 'v, T>; 2], factors: &Factors<T>, update: Update) -> crate::Result<Self> {
+    pub fn new(
+        halves: [HalfState<'a, 'v, T>; 2],
+        factors: &Factors<T>,
+        update: Update,
+    ) -> crate::Result<Self> {
         let (n, m) = (factors.wt.cols(), factors.h.cols());
         let chi = [Mat::try_zeros(n, m)?, Mat::try_zeros(m, n)?];
         let x_bar = [factors.h.clone(), factors.wt.clone()];
@@ -53,7 +57,12 @@ impl<'a, 'v, T: Scalar> Paper<'a, 'v, T> {
                 }
             });
             for (chi, g) in chi.chunks_mut(b.p).zip(g.chunks(b.r)) {
-                let s = g.iter().zip(b.k_sum).filter(|(_, k)| **k > T::ZERO).map(|(g, k)| *g / *k).fold(T::ZERO, T::max);
+                let s = g
+                    .iter()
+                    .zip(b.k_sum)
+                    .filter(|(_, k)| **k > T::ZERO)
+                    .map(|(g, k)| *g / *k)
+                    .fold(T::ZERO, T::max);
                 if s > T::ZERO {
                     chi.iter_mut().for_each(|y| *y = -*y / s);
                 }
@@ -152,13 +161,16 @@ fn scalar_dual_step<T: Scalar>(a: &[T], sigma: T, chi: &mut [T], z: &mut [T]) {
         z.fill(T::ZERO);
         return;
     }
-    kernel::simd(#[inline(always)] || {
-        for ((chi, z), a) in chi.iter_mut().zip(z).zip(a) {
-            let moved = *chi + sigma * *z;
-            *chi = half * (moved - (moved * moved + four * sigma * *a).sqrt());
-            *z = *chi;
-        }
-    });
+    kernel::simd(
+        #[inline(always)]
+        || {
+            for ((chi, z), a) in chi.iter_mut().zip(z).zip(a) {
+                let moved = *chi + sigma * *z;
+                *chi = half * (moved - (moved * moved + four * sigma * *a).sqrt());
+                *z = *chi;
+            }
+        },
+    );
 }
 
 fn stack<T: Scalar>(x: &Mat<T>, bar: &Mat<T>) -> Mat<T> {

@@ -36,7 +36,11 @@ pub fn product(w: &Mat<f64>, h: &Mat<f64>) -> Mat<f64> {
 /// D by its definition, entry by entry.
 pub fn naive_divergence(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> f64 {
     let p = product(w, h);
-    v.as_slice().iter().zip(p.as_slice()).map(|(&a, &z)| if a > 0.0 { a * (a / z).ln() - a + z } else { z }).sum()
+    v.as_slice()
+        .iter()
+        .zip(p.as_slice())
+        .map(|(&a, &z)| if a > 0.0 { a * (a / z).ln() - a + z } else { z })
+        .sum()
 }
 
 /// The gap of the columns of H by the closed formula, entry by entry.
@@ -47,7 +51,10 @@ pub fn naive_gap_h(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> f64 {
             let sum: f64 = v.col(j).iter().sum();
             let model: f64 = p.col(j).iter().sum();
             let rho = |k: usize| {
-                let up: f64 = (0..v.rows()).filter(|&i| v[(i, j)] > 0.0).map(|i| w[(i, k)] * v[(i, j)] / p[(i, j)]).sum();
+                let up: f64 = (0..v.rows())
+                    .filter(|&i| v[(i, j)] > 0.0)
+                    .map(|i| w[(i, k)] * v[(i, j)] / p[(i, j)])
+                    .sum();
                 up / w.col(k).iter().sum::<f64>()
             };
             let live = (0..w.cols()).filter(|&k| w.col(k).iter().sum::<f64>() > 0.0);
@@ -77,7 +84,8 @@ pub fn known_optimum(seed: u64, n: usize, m: usize, r: usize, active: usize) -> 
     e.iter_mut().for_each(|x| *x *= 0.8 / largest.max(1e-300));
     // The other atoms get less weight where e > 0 until their inequality holds, strictly.
     for k in active..r {
-        let part = |w: &Mat<f64>, sign: f64| -> f64 { (0..n).map(|i| w[(i, k)] * (sign * e[i]).max(0.0)).sum() };
+        let part =
+            |w: &Mat<f64>, sign: f64| -> f64 { (0..n).map(|i| w[(i, k)] * (sign * e[i]).max(0.0)).sum() };
         let (up, down) = (part(&w, 1.0), part(&w, -1.0));
         if up >= 0.9 * down {
             (0..n).filter(|&i| e[i] > 0.0).for_each(|i| w[(i, k)] *= 0.9 * down / up);

@@ -1,0 +1,124 @@
+//! Line charts as SVG: logarithmic axis, few ticks, each line named where it ends. Colours follow the page's.
+
+use std::fmt::Write as _;
+
+/// A line of a chart.
+pub struct Line {
+    /// Its name, written at its end.
+    pub name: &'static str,
+    /// Its points; those that are not finite, or not positive, are left out.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A chart with a linear x axis and a logarithmic y axis.
+pub struct Chart {
+    /// What is on the x axis.
+    pub x_label: &'static str,
+    /// What is on the y axis.
+    pub y_label: &'static str,
+    /// Up to four lines.
+    pub lines: Vec<Line>,
+}
+
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 300.0;
+/// Room for labels: left, right, top, bottom.
+const MARGIN: (f64, f64, f64, f64) = (64.0, 90.0, 12.0, 40.0);
+
+impl Chart {
+    /// The chart as an SVG element.
+    pub fn svg(&self) -> String {
+        let points = || self.lines.iter().flat_map(usable);
+        let x_max = points().map(|p| p.0).fold(0.0, f64::max).max(1e-9);
+        let (mut low, mut high) =
+            points().fold((f64::INFINITY, 0.0f64), |(l, h), p| (l.min(p.1), h.max(p.1)));
+        if low > high {
+            (low, high) = (0.1, 1.0);
+        }
+        let (low, high) = ((low / 1.2).log10(), (high * 1.2).log10());
+        let (left, right, top, bottom) = MARGIN;
+        let at_x = |x: f64| left + x / x_max * (WIDTH - left - right);
+        let at_y = |y: f64| top + (high - y.log10()) / (high - low) * (HEIGHT - top - bottom);
+
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
+            self.y_label
+        );
+        for y in log_ticks(low, high) {
+            let (h, w) = (at_y(y), WIDTH - right);
+            // Writing to a String cannot fail.
+            let _ = write!(svg, "<path class=\"grid\" d=\"M{left} {h:.1}H{w}\"/>");
+            let _ = write!(
+                svg,
+                "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                left - 6.0,
+                h + 4.0,
+                short(y)
+            );
+        }
+        for step in 0..=4 {
+            let x = x_max * f64::from(step) / 4.0;
+            let (w, h) = (at_x(x), HEIGHT - bottom + 16.0);
+            let _ = write!(svg, "<text x=\"{w:.1}\" y=\"{h}\" text-anchor=\"middle\">{}</text>", short(x));
+        }
+        let (middle, low_edge) = ((left + WIDTH - right) / 2.0, HEIGHT - 6.0);
+        let _ = write!(
+            svg,
+            "<text x=\"{middle}\" y=\"{low_edge}\" text-anchor=\"middle\">{}</text>",
+            self.x_label
+        );
+        for (number, line) in self.lines.iter().enumerate() {
+            let path: Vec<String> =
+                usable(line).map(|(x, y)| format!("{:.1} {:.1}", at_x(x), at_y(y))).collect();
+            if path.is_empty() {
+                continue;
+            }
+            let _ = write!(svg, "<path class=\"line c{number}\" d=\"M{}\"/>", path.join("L"));
+            if let Some((x, y)) = usable(line).last() {
+                let (x, y) = (at_x(x) + 5.0, at_y(y) + 4.0);
+                let _ =
+                    write!(svg, "<text class=\"t{number}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", line.name);
+            }
+        }
+        svg + "</svg>"
+    }
+}
+
+fn usable(line: &Line) -> impl Iterator<Item = (f64, f64)> + '_ {
+    line.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite() && *y > 0.0)
+}
+
+/// Round numbers between two powers of ten: decades, or finer where there are less than two of them.
+fn log_ticks(low: f64, high: f64) -> Vec<f64> {
+    let decades: Vec<i32> = (low.floor() as i32..=high.ceil() as i32).collect();
+    let every = decades.len().div_ceil(8).max(1);
+    let coarse = decades.iter().step_by(every).map(|d| 10f64.powi(*d));
+    let fine = decades.iter().flat_map(|d| [1.0, 2.0, 3.0, 5.0, 7.0].map(|f| f * 10f64.powi(*d)));
+    let inside = |y: &f64| (low..=high).contains(&y.log10());
+    let coarse: Vec<f64> = coarse.filter(inside).collect();
+    if coarse.len() >= 2 { coarse } else { fine.filter(inside).collect() }
+}
+
+/// A number in few letters.
+fn short(x: f64) -> String {
+    if x == 0.0 || (0.01..100_000.0).contains(&x) {
+        let text = format!("{x:.2}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        format!("{x:.0e}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charts_of_nothing_and_of_nonsense_are_still_charts() {
+        let line = |points| Chart { x_label: "x", y_label: "y", lines: vec![Line { name: "a", points }] };
+        for points in [vec![], vec![(0.0, f64::INFINITY)], vec![(1.0, 5.0)], vec![(0.0, 1.0), (1.0, 1e-9)]] {
+            let svg = line(points).svg();
+            assert!(svg.ends_with("</svg>") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
+    }
+}

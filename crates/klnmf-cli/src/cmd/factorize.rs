@@ -1,0 +1,343 @@
+//! `klnmf factorize`: V ≈ W·H.
+
+use super::{Data, Output, Precision, parse_seconds, thread_count};
+use crate::report::Report;
+use crate::{input, interrupt, progress, summary};
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use klnmf::{Info, Init, Mat, Matrix, Scalar, Settings, Solution, Solver, Status};
+use klnmf_io::{Model, Table};
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Factor V into W·H, both non-negative, with a certificate
+///
+/// Columns of W sum to 1. `gap_w` and `gap_h` bound how much the divergence could still fall by changing W alone or H
+/// alone; the work stops when both are below --tol times the sum of V, or at a limit. Ctrl-C saves the model so far.
+///
+/// Examples:
+///   klnmf factorize counts.mtx.gz --rank 10
+///   klnmf factorize cells.npz --transpose --rank 20 --precision f32 --report report.html
+///   klnmf factorize V.npy --init model.npz --rank 12      (go on from a model, with more parts)
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub struct Factorize {
+    #[command(flatten)]
+    data: Data,
+    /// The number of parts; from a model with --init it may be left out, or be larger than the model's
+    #[arg(long, short, value_name = "R", required_unless_present = "init")]
+    rank: Option<usize>,
+    /// The method; auto is the right one unless you compare methods
+    #[arg(long, value_enum, default_value = "auto")]
+    solver: Method,
+    /// The start: random, nndsvd, a model.npz to go on from, or W0.npy,H0.npy
+    #[arg(long, value_name = "START")]
+    init: Option<String>,
+    /// Steps on one factor before the other has its turn [default: 5 for fpa, 1 for mu and admm]
+    #[arg(long, value_name = "N")]
+    inner: Option<usize>,
+    /// The most accesses to the data: one step on H and one on W
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    max_iter: usize,
+    /// Stop when the gaps are below this times the sum of V; 0 never stops early
+    #[arg(long, value_name = "GAP", default_value_t = 1e-4)]
+    tol: f64,
+    /// Stop after this many seconds
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    time_limit: Option<Duration>,
+    /// Of the random start: the same seed gives the same model
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// The penalty of admm [default: 10, with V measured in units of its mean]
+    #[arg(long, value_name = "RHO")]
+    rho: Option<f64>,
+    /// Repeat the paper authors' programs step for step, for comparison
+    #[arg(long, value_enum, value_name = "WHOM")]
+    compat: Option<Compat>,
+    /// Where to write the model: arrays W, H, metadata and names, readable by numpy
+    #[arg(long, short, value_name = "FILE", default_value = "model.npz")]
+    out: PathBuf,
+    /// Also write PREFIX_W.csv and PREFIX_H.csv
+    #[arg(long, value_name = "PREFIX")]
+    csv: Option<String>,
+    /// Write a CSV line per loop: iteration,seconds,divergence,gap_w,gap_h
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Write a self-contained HTML page with the convergence and the parts
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Methods by name.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Method {
+    /// The best known for the data at hand: at present fpa
+    Auto,
+    /// First-order primal-dual, steps in the EM metric
+    Fpa,
+    /// Multiplicative updates (EM)
+    Mu,
+    /// Alternating direction method of multipliers, dense data only
+    Admm,
+}
+
+/// Programs to repeat.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Compat {
+    /// Yanez & Bach's own
+    Paper,
+}
+
+impl Factorize {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        match self.data.precision {
+            Precision::F32 => self.run_in::<f32>(),
+            Precision::F64 => self.run_in::<f64>(),
+        }
+    }
+
+    fn run_in<T: Scalar>(self) -> anyhow::Result<ExitCode> {
+        let stop = interrupt::flag();
+        let mut settings = self.settings();
+        settings.stop = Some(stop);
+        settings.validate()?;
+        let table = input::read::<T>(&self.data)?;
+        let v = table.matrix.view();
+        let (w, h) = self.start(v, &settings)?;
+        crate::input::check_outputs(&self.outputs())?;
+
+        let bar = progress::bar(self.max_iter, self.output.quiet);
+        let mut trace = Vec::new();
+        let solution = klnmf::factorize_from(v, w, h, &settings, |info| {
+            progress::show(&bar, info);
+            trace.push(*info);
+            ControlFlow::Continue(())
+        });
+        bar.finish_and_clear();
+        let solution = input::about(&self.data, solution)?;
+
+        let facts = self.facts(&solution, v, &settings);
+        self.write(&table, &solution, &trace, &facts)?;
+        self.tell(&solution, v, facts)?;
+        Ok(if solution.status == Status::Stopped {
+            ExitCode::from(interrupt::EXIT_CODE)
+        } else {
+            ExitCode::SUCCESS
+        })
+    }
+
+    fn settings(&self) -> Settings {
+        let solver = match self.solver {
+            Method::Auto | Method::Fpa => Solver::Fpa,
+            Method::Mu => Solver::Mu,
+            Method::Admm => Solver::Admm,
+        };
+        Settings {
+            solver,
+            paper: self.compat.is_some(),
+            inner: self.inner,
+            max_iter: self.max_iter,
+            tol: self.tol,
+            time_limit: self.time_limit,
+            // A trace has a line for every loop.
+            check_every: self.trace.is_some().then_some(1),
+            init: if self.init.as_deref() == Some("nndsvd") { Init::Nndsvd } else { Init::Random },
+            seed: self.seed,
+            threads: self.data.threads,
+            rho: self.rho,
+            ..Settings::default()
+        }
+    }
+
+    /// The start that --init and --rank describe.
+    fn start<T: Scalar>(&self, v: Matrix<'_, T>, settings: &Settings) -> anyhow::Result<(Mat<T>, Mat<T>)> {
+        let given = match self.init.as_deref() {
+            None | Some("random" | "nndsvd") => {
+                let rank = self.rank.context("--rank is needed: how many parts?")?;
+                return input::about(&self.data, klnmf::init(v, rank, settings.init, self.seed));
+            }
+            Some(given) => given,
+        };
+        let (w, h) = match given.split_once(',') {
+            Some((w, h)) => (klnmf_io::read_dense(Path::new(w))?, klnmf_io::read_dense(Path::new(h))?),
+            None if given.ends_with(".npz") => {
+                let model = klnmf_io::read_model::<T>(Path::new(given))?;
+                (model.w, model.h)
+            }
+            None => bail!("--init {given}: give random, nndsvd, a model.npz, or two files W0.npy,H0.npy"),
+        };
+        match self.rank {
+            Some(rank) if rank < h.rows() => {
+                bail!(
+                    "--rank {rank} is smaller than the {} parts of --init {given}: a model can only grow",
+                    h.rows()
+                )
+            }
+            Some(rank) if rank > h.rows() => {
+                klnmf::check_rank(v, rank)?;
+                Ok(klnmf::grow(&w, &h, rank, self.seed)?)
+            }
+            _ => Ok((w, h)),
+        }
+    }
+
+    fn outputs(&self) -> Vec<PathBuf> {
+        let csv = self.csv.iter().flat_map(|prefix| csv_names(prefix));
+        [&self.trace, &self.report]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .chain([self.out.clone()])
+            .chain(csv)
+            .collect()
+    }
+
+    fn write<T: Scalar>(
+        &self,
+        table: &Table<T>,
+        solution: &Solution<T>,
+        trace: &[Info],
+        facts: &Map<String, Value>,
+    ) -> anyhow::Result<()> {
+        let (rows, cols) = (&table.row_names, &table.col_names);
+        let model = Model {
+            w: solution.w.clone(),
+            h: solution.h.clone(),
+            metadata: self.metadata(facts),
+            row_names: rows.clone(),
+            col_names: cols.clone(),
+            columns: Vec::new(),
+        };
+        klnmf_io::write_model(&self.out, &model)?;
+        if let Some(prefix) = &self.csv {
+            let parts: Vec<String> = (1..=solution.h.rows()).map(|k| format!("part{k}")).collect();
+            let [w_name, h_name] = csv_names(prefix);
+            klnmf_io::write_csv(&w_name, &solution.w, rows.as_deref(), Some(&parts))?;
+            klnmf_io::write_csv(&h_name, &solution.h, Some(&parts), cols.as_deref())?;
+        }
+        if let Some(path) = &self.trace {
+            write_trace(path, trace)?;
+        }
+        if let Some(path) = &self.report {
+            Report { input: &self.data.path, table, solution, trace, facts }.write(path)?;
+        }
+        Ok(())
+    }
+
+    /// What the JSON output says.
+    fn facts<T: Scalar>(
+        &self,
+        solution: &Solution<T>,
+        v: Matrix<'_, T>,
+        settings: &Settings,
+    ) -> Map<String, Value> {
+        let info = &solution.info;
+        let object = json!({
+            "solver": settings.solver.name(),
+            "status": summary::status(solution.status),
+            "iterations": info.iteration,
+            "seconds": info.seconds,
+            "divergence": summary::number(info.divergence),
+            "gap_w": summary::number(info.gap_w),
+            "gap_h": summary::number(info.gap_h),
+            "rank": solution.h.rows(),
+            "shape": [v.rows(), v.cols()],
+            "nnz": v.nnz(),
+            "precision": T::NAME,
+            "threads": thread_count(self.data.threads),
+            "seed": self.seed,
+        });
+        object.as_object().cloned().unwrap_or_default()
+    }
+
+    /// The same for the model file, less what differs from run to run and machine to machine, and what made it.
+    fn metadata(&self, facts: &Map<String, Value>) -> String {
+        let mut metadata = facts.clone();
+        metadata.remove("seconds");
+        metadata.remove("threads");
+        metadata.insert("klnmf".into(), json!(env!("CARGO_PKG_VERSION")));
+        metadata.insert("init".into(), json!(self.init.as_deref().unwrap_or("random")));
+        metadata.insert("tol".into(), json!(self.tol));
+        metadata.insert("compat".into(), if self.compat.is_some() { json!("paper") } else { Value::Null });
+        Value::Object(metadata).to_string()
+    }
+
+    fn tell<T: Scalar>(
+        &self,
+        solution: &Solution<T>,
+        v: Matrix<'_, T>,
+        facts: Map<String, Value>,
+    ) -> anyhow::Result<()> {
+        if self.output.json {
+            return summary::print_json(facts);
+        }
+        if self.output.quiet {
+            return Ok(());
+        }
+        let info = &solution.info;
+        let storage = if v.is_sparse() { "sparse" } else { "dense" };
+        let mut text = format!("V            {} × {}, {storage}, sum {:.6e}\n", v.rows(), v.cols(), info.sum);
+        text += &format!(
+            "{:<12} {} after {} data accesses in {:.2} s\n",
+            facts["solver"].as_str().unwrap_or_default(),
+            solution.status.name(),
+            info.iteration,
+            info.seconds
+        );
+        text += &certificate_text(info);
+        text += &format!(
+            "model        {} (W {} × {}, H {} × {})\n",
+            self.out.display(),
+            solution.w.rows(),
+            solution.w.cols(),
+            solution.h.rows(),
+            solution.h.cols()
+        );
+        for (what, path) in [("trace", &self.trace), ("report", &self.report)] {
+            text += &path.as_ref().map_or(String::new(), |path| format!("{what:<12} {}\n", path.display()));
+        }
+        summary::print(&text)
+    }
+}
+
+/// Divergence and certificate in words.
+pub fn certificate_text(info: &Info) -> String {
+    if !info.divergence.is_finite() || !info.gap_h.is_finite() {
+        return format!(
+            "divergence   {:.8e}\ncertificate  none: the model is zero where V is not; go on with solver fpa from other factors\n",
+            info.divergence
+        );
+    }
+    let relative = |x: f64| if info.sum > 0.0 { x / info.sum } else { 0.0 };
+    format!(
+        "divergence   {:.8e} ({:.3} % of the sum)\n\
+         certificate  changing W alone can gain at most {:.3e}, H alone {:.3e} (relative gap {:.1e})\n",
+        info.divergence,
+        100.0 * relative(info.divergence),
+        info.gap_w,
+        info.gap_h,
+        info.relative_gap()
+    )
+}
+
+fn csv_names(prefix: &str) -> [PathBuf; 2] {
+    ["W", "H"].map(|factor| PathBuf::from(format!("{prefix}_{factor}.csv")))
+}
+
+/// The trace: a line for every loop; the start only if there was no loop.
+fn write_trace(path: &Path, trace: &[Info]) -> anyhow::Result<()> {
+    let lines = trace.iter().filter(|info| info.iteration > 0 || trace.len() == 1);
+    klnmf_io::atomically(path, |out| {
+        writeln!(out, "iteration,seconds,divergence,gap_w,gap_h")?;
+        lines.clone().try_for_each(|i| {
+            writeln!(out, "{},{:.6},{},{},{}", i.iteration, i.seconds, i.divergence, i.gap_w, i.gap_h)
+        })
+    })?;
+    Ok(())
+}

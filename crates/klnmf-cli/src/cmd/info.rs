@@ -1,0 +1,125 @@
+//! `klnmf info`: what is in a file, and what a factorisation of it would need.
+
+use crate::summary::{self, bytes};
+use clap::Args;
+use klnmf::Matrix;
+use klnmf_io::Summary;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Say what a file holds, and the memory a factorisation of it takes
+///
+/// For a matrix: shape, entries, empty rows and columns, and the memory formula with its value for --rank. For a model:
+/// how it was made and its certificate.
+#[derive(Args)]
+pub struct Info {
+    /// A matrix or a model
+    file: PathBuf,
+    /// The rank for which to work out the memory
+    #[arg(long, short, value_name = "R", default_value_t = 10)]
+    rank: usize,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Info {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let found = klnmf_io::peek(&self.file)?;
+        let mut facts = Map::new();
+        facts.insert("kind".into(), json!(found.kind));
+        facts.insert("shape".into(), found.shape.map_or(Value::Null, |(n, m)| json!([n, m])));
+        facts.insert("stored".into(), json!(found.stored));
+        facts.insert("dtype".into(), json!(found.dtype));
+        facts.insert("row_names".into(), json!(found.row_names));
+        facts.insert("col_names".into(), json!(found.col_names));
+        if found.kind == "klnmf model" {
+            let metadata = klnmf_io::read_model::<f64>(&self.file)?.metadata;
+            facts.insert(
+                "metadata".into(),
+                serde_json::from_str(&metadata).unwrap_or(Value::String(metadata)),
+            );
+        } else if found.shape.is_some() {
+            self.look_inside(&mut facts)?;
+        }
+        if self.json {
+            summary::print_json(facts)?;
+        } else {
+            summary::print(&self.text(&found, &facts))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Reads the matrix for what only its entries tell.
+    fn look_inside(&self, facts: &mut Map<String, Value>) -> anyhow::Result<()> {
+        let table = klnmf_io::read::<f64>(&self.file)?;
+        let v = table.matrix.view();
+        let (empty_rows, empty_cols) = v.empty();
+        facts.insert("nnz".into(), json!(v.nnz()));
+        facts.insert("sum".into(), summary::number(v.sum()));
+        facts.insert("empty_rows".into(), json!(empty_rows));
+        facts.insert("empty_cols".into(), json!(empty_cols));
+        facts.insert("bytes".into(), json!(v.bytes()));
+        facts.insert("rank".into(), json!(self.rank));
+        facts.insert("memory".into(), json!(klnmf::memory(v, self.rank) as u64));
+        facts.insert("usable".into(), json!(usable(v)));
+        Ok(())
+    }
+
+    fn text(&self, found: &Summary, facts: &Map<String, Value>) -> String {
+        let mut text = format!("{}\n  kind       {}\n", self.file.display(), found.kind);
+        if let Some((n, m)) = found.shape {
+            text += &format!("  shape      {n} × {m}\n");
+        }
+        if let Some(dtype) = &found.dtype {
+            text += &format!("  numbers    {dtype}\n");
+        }
+        if found.row_names || found.col_names {
+            let which = match (found.row_names, found.col_names) {
+                (true, true) => "rows and columns",
+                (true, false) => "rows",
+                _ => "columns",
+            };
+            text += &format!("  names      of {which}\n");
+        }
+        if let (Some(nnz), Some((n, m))) = (facts.get("nnz").and_then(Value::as_u64), found.shape) {
+            let share = 100.0 * nnz as f64 / (n as f64 * m as f64);
+            text += &format!("  non-zero   {nnz} ({share:.3} %), sum {}\n", facts["sum"]);
+            text += &format!("  empty      {} rows, {} columns\n", facts["empty_rows"], facts["empty_cols"]);
+            text += &format!("  usable     {}\n", facts["usable"].as_str().unwrap_or_default());
+            text += &self.memory_text(facts, n, m);
+        }
+        if let Some(metadata) = facts.get("metadata").and_then(Value::as_object) {
+            for (key, value) in metadata {
+                text += &format!("  {key:<10} {}\n", value.as_str().map_or(value.to_string(), str::to_owned));
+            }
+        }
+        for array in &found.arrays {
+            text += &format!("  array      {} {} {:?}\n", array.name, array.dtype, array.shape);
+        }
+        text
+    }
+
+    fn memory_text(&self, facts: &Map<String, Value>, n: u64, m: u64) -> String {
+        let v = facts["bytes"].as_u64().unwrap_or(0) as u128;
+        let factors = 8 * (n as u128 + m as u128) * self.rank as u128;
+        let total = facts["memory"].as_u64().unwrap_or(0) as u128;
+        format!(
+            "  memory     at most 2·V + 8·(W + H) + workspace = 2·{} + 8·{} + {} = {} in f64 at rank {}\n",
+            bytes(v),
+            bytes(factors),
+            bytes(klnmf::WORKSPACE),
+            bytes(total),
+            self.rank
+        )
+    }
+}
+
+/// Whether the matrix can be factorised as it is.
+fn usable(v: Matrix<'_, f64>) -> String {
+    match v.check() {
+        Ok(()) => "yes: all entries are finite and not negative".into(),
+        Err(why) => format!("no: {why}"),
+    }
+}

@@ -1,0 +1,93 @@
+//! The verbs, one per file.
+
+mod decompose;
+mod demo;
+mod factorize;
+pub use factorize::certificate_text;
+mod info;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Non-negative matrix factorisation with the Kullback-Leibler divergence, with a certificate for every answer.
+///
+/// V ≈ W·H with V, W, H ≥ 0: rows of V are features, columns are samples; columns of W are parts (signatures, topics,
+/// spectra) and columns of H say how much of each part a sample holds. Every answer comes with a bound on how far it
+/// can be from the best.
+///
+/// Files: .npy, .npz (numpy, scipy.sparse), .mtx, .csv, .tsv, .txt; text formats may be gzipped.
+#[derive(Parser)]
+#[command(name = "klnmf", version, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Factorize(factorize::Factorize),
+    Decompose(decompose::Decompose),
+    Info(info::Info),
+    Demo(demo::Demo),
+}
+
+impl Cli {
+    /// Does what was asked. The exit code is 0, or 130 after an interruption.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        match self.verb {
+            Verb::Factorize(verb) => verb.run(),
+            Verb::Decompose(verb) => verb.run(),
+            Verb::Info(verb) => verb.run(),
+            Verb::Demo(verb) => verb.run(),
+        }
+    }
+}
+
+/// The data and how to look at it: the same for every verb that reads V.
+#[derive(Args)]
+pub struct Data {
+    /// The matrix V: .npy, .npz, .mtx, .csv, .tsv or .txt, rows = features, columns = samples
+    #[arg(value_name = "V")]
+    pub path: PathBuf,
+    /// The file holds samples × features: transpose it
+    #[arg(long)]
+    pub transpose: bool,
+    /// Number format to compute in; certificates are always computed in f64
+    #[arg(long, value_enum, default_value = "f64")]
+    pub precision: Precision,
+    /// Threads; 0 means one per core. The result does not depend on it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+}
+
+/// Number formats.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub enum Precision {
+    /// 32 bits: half the memory, about twice the speed
+    F32,
+    /// 64 bits
+    F64,
+}
+
+/// What to print.
+#[derive(Args)]
+pub struct Output {
+    /// Print one JSON object on standard output instead of sentences
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar, no sentences
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// The number of threads that `--threads` means.
+pub fn thread_count(asked: usize) -> usize {
+    if asked > 0 { asked } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
+}
+
+/// A duration in seconds from the command line.
+pub fn parse_seconds(text: &str) -> Result<std::time::Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
+    std::time::Duration::try_from_secs_f64(seconds).map_err(|_| "a number of seconds ≥ 0 is needed".into())
+}

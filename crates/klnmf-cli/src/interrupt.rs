@@ -1,0 +1,20 @@
+//! Ctrl-C: the first asks the work to end, so that the result so far can be saved; the second ends the program.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The exit code of an interrupted program, as shells have it.
+pub const EXIT_CODE: u8 = 130;
+
+/// A flag that Ctrl-C (and a request to terminate) sets. To be called once.
+pub fn flag() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let seen = flag.clone();
+    // Without a handler Ctrl-C just ends the program: less kind, but no reason not to work.
+    let _ = ctrlc::set_handler(move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            std::process::exit(EXIT_CODE.into());
+        }
+    });
+    flag
+}

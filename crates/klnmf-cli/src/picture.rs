@@ -1,0 +1,110 @@
+//! Parts as pictures: a grid of small grey images, as PNG and as SVG.
+
+use klnmf::Mat;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// How columns are shown as images.
+pub struct Grid<'a> {
+    /// One image per column.
+    pub images: &'a Mat<f64>,
+    /// Pixels of an image across; row y·width + x of the matrix is pixel (x, y).
+    pub width: usize,
+    /// Images beside each other.
+    pub across: usize,
+    /// A line under every image, in the SVG.
+    pub labels: Vec<String>,
+}
+
+/// Screen pixels for a pixel of an image, and between two images.
+const ZOOM: usize = 4;
+const GUTTER: usize = 8;
+
+impl Grid<'_> {
+    fn height(&self) -> usize {
+        self.images.rows() / self.width
+    }
+
+    /// Darkness from 0 to 1, relative to the darkest pixel of the image.
+    fn shade(&self, image: usize, x: usize, y: usize) -> f64 {
+        let column = self.images.col(image);
+        let most = column.iter().copied().fold(0.0, f64::max);
+        if most > 0.0 { column[y * self.width + x] / most } else { 0.0 }
+    }
+
+    /// Writes the grid as a grey PNG, dark on light.
+    pub fn write_png(&self, path: &Path) -> anyhow::Result<()> {
+        let (cell_w, cell_h) = (self.width * ZOOM + GUTTER, self.height() * ZOOM + GUTTER);
+        let down = self.images.cols().div_ceil(self.across);
+        let (w, h) = (self.across * cell_w + GUTTER, down * cell_h + GUTTER);
+        let mut pixels = vec![0xc0u8; w * h];
+        for image in 0..self.images.cols() {
+            let (left, top) = (GUTTER + image % self.across * cell_w, GUTTER + image / self.across * cell_h);
+            for y in 0..self.height() * ZOOM {
+                for x in 0..self.width * ZOOM {
+                    let shade = self.shade(image, x / ZOOM, y / ZOOM);
+                    pixels[(top + y) * w + left + x] = (255.0 * (1.0 - shade)) as u8;
+                }
+            }
+        }
+        klnmf_io::atomically(path, |out| {
+            let mut encoder = png::Encoder::new(out, w as u32, h as u32);
+            encoder.set_color(png::ColorType::Grayscale);
+            let mut writer = encoder.write_header()?;
+            writer.write_image_data(&pixels)?;
+            writer.finish()?;
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// The grid as SVG, with labels; colours follow the page's.
+    pub fn svg(&self) -> String {
+        let (cell_w, cell_h) = (self.width as f64 + 4.0, self.height() as f64 + 10.0);
+        let down = self.images.cols().div_ceil(self.across);
+        let (w, h) = (self.across as f64 * cell_w + 4.0, down as f64 * cell_h + 2.0);
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{}\" role=\"img\" \
+             aria-label=\"parts as images\"><style>.f{{fill:#fff;stroke:#999;stroke-width:.3}}\
+             .p{{fill:#111}}text{{font:4px sans-serif;fill:#555}}\
+             @media(prefers-color-scheme:dark){{.f{{fill:#1b1b1b;stroke:#666}}.p{{fill:#eee}}text{{fill:#aaa}}}}</style>",
+            w * 4.0
+        );
+        for image in 0..self.images.cols() {
+            let (left, top) =
+                (4.0 + (image % self.across) as f64 * cell_w, 2.0 + (image / self.across) as f64 * cell_h);
+            let (width, height) = (self.width, self.height());
+            // Writing to a String cannot fail.
+            let _ = write!(
+                svg,
+                "<rect class=\"f\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/>"
+            );
+            for y in 0..height {
+                for x in 0..width {
+                    let shade = self.shade(image, x, y);
+                    if shade > 0.02 {
+                        let (x, y) = (left + x as f64, top + y as f64);
+                        let _ = write!(
+                            svg,
+                            "<rect class=\"p\" x=\"{x}\" y=\"{y}\" width=\"1\" height=\"1\" opacity=\"{shade:.2}\"/>"
+                        );
+                    }
+                }
+            }
+            let _ = write!(
+                svg,
+                "<text x=\"{left}\" y=\"{}\">{}</text>",
+                top + height as f64 + 5.0,
+                self.labels.get(image).map_or("", String::as_str)
+            );
+        }
+        svg + "</svg>\n"
+    }
+
+    /// Writes the grid as SVG.
+    pub fn write_svg(&self, path: &Path) -> anyhow::Result<()> {
+        use std::io::Write;
+        let svg = self.svg();
+        Ok(klnmf_io::atomically(path, |out| out.write_all(svg.as_bytes()))?)
+    }
+}

@@ -1,0 +1,26 @@
+//! The progress bar: on standard error, and only if that is a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use klnmf::Info;
+use std::time::Duration;
+
+/// A bar of `steps` steps; hidden if `quiet` or if nobody watches.
+pub fn bar(steps: usize, quiet: bool) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
+    if quiet {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}  {msg}  {elapsed}, {eta} left") {
+        bar.set_style(style.progress_chars("━╸ "));
+    }
+    if !bar.is_hidden() {
+        bar.enable_steady_tick(Duration::from_millis(200));
+    }
+    bar
+}
+
+/// Shows how far a factorisation has come.
+pub fn show(bar: &ProgressBar, info: &Info) {
+    bar.set_position(info.iteration as u64);
+    bar.set_message(format!("divergence {:.6e}  gap {:.1e}", info.divergence, info.relative_gap()));
+}

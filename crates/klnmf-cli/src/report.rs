@@ -1,0 +1,106 @@
+//! The HTML report of a factorisation: one file that needs nothing else.
+
+use crate::chart::{Chart, Line};
+use klnmf::{Info, Scalar, Solution};
+use klnmf_io::Table;
+use minijinja::{Environment, Value as Jinja, context};
+use serde_json::{Map, Value};
+use std::io::Write;
+use std::path::Path;
+
+/// What a report is made of.
+pub struct Report<'a, T> {
+    /// The file that was factorised.
+    pub input: &'a Path,
+    pub table: &'a Table<T>,
+    pub solution: &'a Solution<T>,
+    pub trace: &'a [Info],
+    /// What the JSON output says.
+    pub facts: &'a Map<String, Value>,
+}
+
+/// Parts and rows of a part that are shown.
+const MOST_PARTS: usize = 100;
+const ROWS: usize = 8;
+
+impl<T: Scalar> Report<'_, T> {
+    /// Writes the page.
+    pub fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let page = self.page()?;
+        Ok(klnmf_io::atomically(path, |out| out.write_all(page.as_bytes()))?)
+    }
+
+    fn page(&self) -> anyhow::Result<String> {
+        let mut environment = Environment::new();
+        environment.add_template("report.html", include_str!("report.html"))?;
+        let facts: Vec<[String; 2]> =
+            self.facts.iter().map(|(key, value)| [key.clone(), plain(value)]).collect();
+        let parts = self.parts();
+        Ok(environment.get_template("report.html")?.render(context! {
+            input => self.input.display().to_string(),
+            verdict => super::cmd::certificate_text(&self.solution.info).trim().replace('\n', "; "),
+            facts,
+            chart => self.chart(),
+            hidden => self.solution.h.rows() - parts.len(),
+            parts,
+        })?)
+    }
+
+    fn chart(&self) -> String {
+        let line = |name, f: &dyn Fn(&Info) -> f64| Line {
+            name,
+            points: self
+                .trace
+                .iter()
+                .filter(|i| i.iteration > 0)
+                .map(|i| (i.iteration as f64, f(i)))
+                .collect(),
+        };
+        let lines = vec![
+            line("divergence", &|i| i.divergence),
+            line("gap of W", &|i| i.gap_w),
+            line("gap of H", &|i| i.gap_h),
+        ];
+        Chart { x_label: "data accesses", y_label: "divergence and gaps", lines }.svg()
+    }
+
+    /// The parts by their share of the whole, each with its largest rows.
+    fn parts(&self) -> Vec<Jinja> {
+        let shares = self.solution.h.row_sums();
+        let total: f64 = shares.iter().sum();
+        let mut order: Vec<usize> = (0..shares.len()).collect();
+        order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
+        order.truncate(MOST_PARTS);
+        let share = |k: usize| if total > 0.0 { 100.0 * shares[k] / total } else { 0.0 };
+        order
+            .iter()
+            .map(|&k| context! { number => k + 1, share => format!("{:.1}", share(k)), rows => self.rows(k) })
+            .collect()
+    }
+
+    fn rows(&self, part: usize) -> Vec<Jinja> {
+        let column: Vec<f64> = self.solution.w.col(part).iter().map(|x| x.to_f64()).collect();
+        let mut order: Vec<usize> = (0..column.len()).collect();
+        order.sort_by(|&a, &b| column[b].total_cmp(&column[a]));
+        let most = order.first().map_or(0.0, |&i| column[i]);
+        let shown = order.iter().take(ROWS).filter(|&&i| column[i] > 0.0);
+        let name = |i: usize| {
+            self.table.row_names.as_ref().map_or_else(|| format!("row {i}"), |names| names[i].clone())
+        };
+        shown
+            .map(|&i| {
+                let width = format!("{:.1}", 100.0 * column[i] / most);
+                context! { name => name(i), width, value => format!("{:.4}", column[i]) }
+            })
+            .collect()
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(" × "),
+        Value::Null => "not finite".into(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,43 @@
+//! What a verb says at its end: one JSON object or a few sentences.
+
+use serde_json::{Map, Value, json};
+
+/// A number for JSON, which has no infinity: `null` stands for what is not finite.
+pub fn number(x: f64) -> Value {
+    if x.is_finite() { json!(x) } else { Value::Null }
+}
+
+/// A status as a key word.
+pub fn status(status: klnmf::Status) -> &'static str {
+    match status {
+        klnmf::Status::Converged => "converged",
+        klnmf::Status::IterationLimit => "iteration_limit",
+        klnmf::Status::TimeLimit => "time_limit",
+        klnmf::Status::Stopped => "interrupted",
+    }
+}
+
+/// Prints one line of JSON on standard output.
+pub fn print_json(object: Map<String, Value>) -> anyhow::Result<()> {
+    print(&format!("{}\n", Value::Object(object)))
+}
+
+/// Prints text on standard output; a failure, such as a closed pipe, is an error and not a panic.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// A number of bytes for people.
+pub fn bytes(n: u128) -> String {
+    let units = ["B", "kB", "MB", "GB", "TB", "PB"];
+    let mut value = n as f64;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{n} B") } else { format!("{value:.1} {}", units[unit]) }
+}

@@ -1,0 +1,196 @@
+//! `klnmf factorize` from the outside: files in, files out, the contracts that other tools rely on.
+
+mod common;
+
+use common::{Place, counts_csv, counts_mtx, golden};
+use klnmf_io::read_model;
+
+#[test]
+fn one_command_gives_a_certified_model() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(12, 20));
+    let text = place.ok("factorize v.csv --rank 3");
+    assert!(text.contains("certificate") && text.contains("model.npz"), "{text}");
+    let model = read_model::<f64>(&place.path("model.npz")).unwrap();
+    assert_eq!((model.w.rows(), model.w.cols(), model.h.cols()), (12, 3, 20));
+    assert_eq!(model.row_names.unwrap()[11], "feature11");
+    assert_eq!(model.col_names.unwrap()[19], "sample19");
+    assert!(model.w.col_sums().iter().all(|s| (s - 1.0).abs() < 1e-12));
+}
+
+#[test]
+fn json_has_the_promised_keys_and_true_numbers() {
+    let place = Place::new();
+    place.write("v.mtx", counts_mtx(12, 20));
+    let found = place.json("factorize v.mtx --rank 3 --seed 7 --threads 2 --max-iter 40");
+    let keys = [
+        "solver",
+        "status",
+        "iterations",
+        "seconds",
+        "divergence",
+        "gap_w",
+        "gap_h",
+        "rank",
+        "shape",
+        "nnz",
+        "precision",
+        "threads",
+        "seed",
+    ];
+    assert!(keys.iter().all(|key| found.get(key).is_some()), "{found}");
+    assert_eq!(found.as_object().unwrap().len(), keys.len());
+    assert_eq!(
+        (found["rank"].as_u64(), found["seed"].as_u64(), found["threads"].as_u64()),
+        (Some(3), Some(7), Some(2))
+    );
+    assert_eq!(found["shape"], serde_json::json!([12, 20]));
+    let model = read_model::<f64>(&place.path("model.npz")).unwrap();
+    let v = klnmf_io::read::<f64>(&place.path("v.mtx")).unwrap();
+    let certificate = klnmf::certificate(v.matrix.view(), &model.w, &model.h).unwrap();
+    assert_eq!(found["divergence"].as_f64(), Some(certificate.divergence));
+    assert_eq!(found["gap_w"].as_f64(), Some(certificate.gap_w));
+    assert_eq!(found["gap_h"].as_f64(), Some(certificate.gap_h));
+}
+
+#[test]
+fn any_number_of_threads_writes_the_same_bytes() {
+    let place = Place::new();
+    place.write("dense.csv", counts_csv(30, 90));
+    place.write("sparse.mtx", counts_mtx(30, 90));
+    for (file, solver) in [
+        ("dense.csv", "fpa"),
+        ("dense.csv", "mu"),
+        ("dense.csv", "admm"),
+        ("sparse.mtx", "fpa"),
+        ("sparse.mtx", "mu"),
+    ] {
+        for precision in ["f32", "f64"] {
+            let bytes = |threads: usize| {
+                place.ok(&format!(
+                    "factorize {file} --rank 4 --solver {solver} --precision {precision} --max-iter 30 --threads {threads}"
+                ));
+                std::fs::read(place.path("model.npz")).unwrap()
+            };
+            let one = bytes(1);
+            assert!(one == bytes(2) && one == bytes(3), "{file} {solver} {precision}");
+        }
+    }
+}
+
+#[test]
+fn the_trace_repeats_the_authors_programs() {
+    let place = Place::new();
+    let traces: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(golden("traces.json")).unwrap()).unwrap();
+    for case in ["counts", "uniform"] {
+        let [v, w, h] =
+            ["V", "W0", "H0"].map(|part| golden(&format!("{case}.{part}.npy")).display().to_string());
+        for (run, options) in
+            [("fpa", "--solver fpa --inner 5"), ("mua", "--solver mu"), ("admm", "--solver admm --rho 5")]
+        {
+            place.ok(&format!(
+                "factorize {v} --init {w},{h} {options} --compat paper --max-iter 200 --tol 0 --trace trace.csv"
+            ));
+            let trace = std::fs::read_to_string(place.path("trace.csv")).unwrap();
+            let mut lines = trace.lines();
+            assert_eq!(lines.next(), Some("iteration,seconds,divergence,gap_w,gap_h"));
+            let got: Vec<f64> = lines.map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect();
+            let want = traces[case]["runs"][run]["objective"].as_array().unwrap();
+            assert_eq!(got.len(), want.len());
+            for (got, want) in got.iter().zip(want.iter().map(|x| x.as_f64().unwrap())) {
+                assert!((got - want).abs() <= 1e-9 * want, "{case} {run}: {got} for {want}");
+            }
+        }
+    }
+}
+
+#[test]
+fn formats_agree() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(12, 20));
+    place.write("v.mtx", counts_mtx(12, 20));
+    let divergence = |file: &str| {
+        place.json(&format!("factorize {file} --rank 2 --max-iter 50 --tol 0"))["divergence"]
+            .as_f64()
+            .unwrap()
+    };
+    let (dense, sparse) = (divergence("v.csv"), divergence("v.mtx"));
+    assert!((dense - sparse).abs() <= 1e-10 * dense);
+}
+
+#[test]
+fn transposing_swaps_names_and_shape() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(6, 9));
+    let found = place.json("factorize v.csv --transpose --rank 2");
+    assert_eq!(found["shape"], serde_json::json!([9, 6]));
+    assert_eq!(read_model::<f64>(&place.path("model.npz")).unwrap().row_names.unwrap()[8], "sample8");
+}
+
+#[test]
+fn a_model_can_be_continued_and_grown() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(20, 30));
+    let first =
+        place.json("factorize v.csv --rank 2 --max-iter 50 --out a.npz")["divergence"].as_f64().unwrap();
+    let same = place.json("factorize v.csv --init a.npz --rank 4 --max-iter 0 --out b.npz");
+    assert_eq!(same["rank"], 4);
+    assert!((same["divergence"].as_f64().unwrap() - first).abs() <= 1e-12 * first);
+    let more =
+        place.json("factorize v.csv --init a.npz --rank 4 --out b.npz")["divergence"].as_f64().unwrap();
+    assert!(more < 0.9 * first, "{more} from {first}");
+    let on =
+        place.json("factorize v.csv --init a.npz --max-iter 20 --out b.npz")["divergence"].as_f64().unwrap();
+    assert!(on <= first);
+    place.fails("factorize v.csv --init a.npz --rank 1", 1, &["--rank 1", "can only grow"]);
+}
+
+#[test]
+fn side_outputs_are_written() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(8, 9).replace("feature3", "<b>&odd"));
+    place.ok("factorize v.csv --rank 2 --trace t.csv --report r.html --csv out --quiet --out m.npz");
+    let report = std::fs::read_to_string(place.path("r.html")).unwrap();
+    assert!(report.contains("&lt;b&gt;&amp;odd") && !report.contains("<b>&odd"), "names are escaped");
+    assert!(
+        report.contains("<svg") && !report.contains("<script") && !report.contains("<link"),
+        "it stands alone"
+    );
+    let w = std::fs::read_to_string(place.path("out_W.csv")).unwrap();
+    assert!(w.starts_with(",\"part1\",\"part2\"\n\"feature0\","), "{w}");
+    assert!(
+        place.path("out_H.csv").exists() && place.path("t.csv").exists() && !place.path("model.npz").exists()
+    );
+}
+
+#[test]
+fn a_time_limit_is_kept() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(60, 200));
+    let found = place.json("factorize v.csv --rank 20 --tol 0 --max-iter 1000000000 --time-limit 0.5");
+    assert_eq!(found["status"], "time_limit");
+    assert!(found["seconds"].as_f64().unwrap() < 3.0);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_saves_the_model_so_far() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(60, 200));
+    let mut child = place
+        .command("factorize v.csv --rank 20 --tol 0 --max-iter 1000000000 --json --out saved.npz")
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(800));
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut text).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["status"], "interrupted");
+    assert!(found["iterations"].as_u64().unwrap() > 0);
+    assert_eq!(read_model::<f64>(&place.path("saved.npz")).unwrap().w.cols(), 20);
+}

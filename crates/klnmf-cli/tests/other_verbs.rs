@@ -1,0 +1,72 @@
+//! `decompose`, `info` and `demo` from the outside.
+
+mod common;
+
+use common::{Place, counts_csv};
+use klnmf_io::read_model;
+
+#[test]
+fn decompose_certifies_every_column() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(10, 15));
+    place.ok("factorize v.csv --rank 3 --max-iter 50");
+    let found = place.json("decompose v.csv --dictionary model.npz --tol 1e-8");
+    assert_eq!((found["status"].as_str(), found["unconverged"].as_u64()), (Some("converged"), Some(0)));
+    let v = klnmf_io::read::<f64>(&place.path("v.csv")).unwrap();
+    let model = read_model::<f64>(&place.path("weights.npz")).unwrap();
+    let check = klnmf::certificate(v.matrix.view(), &model.w, &model.h).unwrap();
+    let divergence = found["divergence"].as_f64().unwrap();
+    assert!((check.divergence - divergence).abs() <= 1e-12 * divergence);
+    assert!(found["gap_h"].as_f64().unwrap() <= 1e-8 * v.matrix.view().sum());
+    let summary = klnmf_io::peek(&place.path("weights.npz")).unwrap();
+    for name in ["divergence", "gap", "iterations"] {
+        assert!(summary.arrays.iter().any(|a| a.name == name && a.shape == [15]), "{name}");
+    }
+}
+
+#[test]
+fn simplex_weights_sum_to_one_and_are_optimal() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(10, 15));
+    place.write("w.csv", "3,1\n1,0\n2,2\n1,5\n1,1\n0,2\n4,1\n1,1\n2,7\n1,0\n");
+    place.ok("decompose v.csv --dictionary w.csv --simplex --tol 1e-9 --csv h.csv");
+    let model = read_model::<f64>(&place.path("weights.npz")).unwrap();
+    assert!(model.h.col_sums().iter().all(|s| (s - 1.0).abs() < 1e-9));
+    assert!(model.w.col_sums().iter().all(|s| (s - 1.0).abs() < 1e-9));
+    // No other point of the simplex has a higher likelihood.
+    let v = klnmf_io::read_dense::<f64>(&place.path("v.csv")).unwrap();
+    let likelihood = |j: usize, x: f64| -> f64 {
+        let mixed = |i: usize| model.w[(i, 0)] * x + model.w[(i, 1)] * (1.0 - x);
+        (0..10).filter(|&i| v[(i, j)] > 0.0).map(|i| v[(i, j)] * mixed(i).ln()).sum()
+    };
+    for j in 0..15 {
+        let found = likelihood(j, model.h[(0, j)]);
+        assert!((0..=1000).all(|step| likelihood(j, f64::from(step) / 1000.0) <= found + 1e-6), "column {j}");
+    }
+}
+
+#[test]
+fn info_states_the_memory_formula() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(10, 15));
+    let text = place.ok("info v.csv --rank 4");
+    assert!(text.contains("10 × 15") && text.contains("2·V + 8·(W + H) + workspace"), "{text}");
+    let facts = place.json("info v.csv --rank 4");
+    assert_eq!(facts["memory"].as_u64(), Some(2 * 10 * 15 * 8 + 8 * (25 * 4 * 8) + (64 << 20)));
+    place.write("bad.csv", "1,-2\n0,0\n");
+    let text = place.ok("info bad.csv");
+    assert!(text.contains("1 rows, 0 columns") && text.contains("no: V[0, 1] = -2"), "{text}");
+    place.ok("factorize v.csv --rank 2");
+    assert!(place.ok("info model.npz").contains("klnmf model"));
+}
+
+#[test]
+fn the_demo_finds_parts_and_draws_them() {
+    let place = Place::new();
+    let found = place.json("demo");
+    assert!(found["found"].as_u64().unwrap() >= 12, "{found}");
+    for name in ["parts.png", "parts.svg", "model.npz"] {
+        assert!(place.path("klnmf-demo").join(name).metadata().unwrap().len() > 1000, "{name}");
+    }
+    assert!(place.ok("demo --out elsewhere").contains("certificate"));
+}
