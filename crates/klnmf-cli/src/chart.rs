@@ -67,6 +67,7 @@ impl Chart {
             "<text x=\"{middle}\" y=\"{low_edge}\" text-anchor=\"middle\">{}</text>",
             self.x_label
         );
+        let mut taken: Vec<f64> = Vec::new();
         for (number, line) in self.lines.iter().enumerate() {
             let path: Vec<String> =
                 usable(line).map(|(x, y)| format!("{:.1} {:.1}", at_x(x), at_y(y))).collect();
@@ -75,13 +76,23 @@ impl Chart {
             }
             let _ = write!(svg, "<path class=\"line c{number}\" d=\"M{}\"/>", path.join("L"));
             if let Some((x, y)) = usable(line).last() {
-                let (x, y) = (at_x(x) + 5.0, at_y(y) + 4.0);
+                let (x, y) = (at_x(x) + 5.0, free_place(&mut taken, at_y(y) + 4.0));
                 let _ =
                     write!(svg, "<text class=\"t{number}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", line.name);
             }
         }
         svg + "</svg>"
     }
+}
+
+/// The nearest height at or below `y` where a name does not cover one of those already written.
+fn free_place(taken: &mut Vec<f64>, mut y: f64) -> f64 {
+    const LETTERS: f64 = 13.0;
+    while let Some(other) = taken.iter().find(|other| (*other - y).abs() < LETTERS) {
+        y = other + LETTERS;
+    }
+    taken.push(y);
+    y
 }
 
 fn usable(line: &Line) -> impl Iterator<Item = (f64, f64)> + '_ {

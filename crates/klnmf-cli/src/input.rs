@@ -1,47 +1,97 @@
-//! Reading V for a verb: checked, and turned as the user wants it.
+//! What a verb does before its work: read V, and see that the work can succeed.
 
-use crate::cmd::Data;
-use klnmf::Scalar;
+use crate::cmd::{Data, thread_count};
+use crate::summary::bytes;
+use anyhow::bail;
+use klnmf::{Matrix, Scalar};
 use klnmf_io::{Error, Table};
+use std::path::{Path, PathBuf};
 
 /// The matrix of a verb. Bad entries are named by their place in the file, so the check comes before the transposition.
 pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {
     let table = klnmf_io::read::<T>(&data.path)?;
-    table.matrix.view().check().map_err(|why| Error::matrix(&data.path, why))?;
+    if let Err(why) = table.matrix.view().check() {
+        let infinite = matches!(why, klnmf::Error::NotFinite { value, .. } if value.is_infinite());
+        let hint = if T::NAME == "f32" && infinite {
+            "; or it is too large for f32, then use --precision f64"
+        } else {
+            ""
+        };
+        bail!("{}{hint}", Error::matrix(&data.path, why));
+    }
     Ok(if data.transpose { table.transpose() } else { table })
 }
 
 /// Attaches the file's name to what the library says of its matrix.
 pub fn about<V>(data: &Data, result: klnmf::Result<V>) -> anyhow::Result<V> {
-    use klnmf::Error::{Empty, InfiniteStart, NeedsDense, Negative, NotFinite, ZeroRow};
-    match result {
-        Ok(value) => Ok(value),
-        Err(
-            why @ (Empty { .. }
-            | Negative { .. }
-            | NotFinite { .. }
-            | ZeroRow { .. }
-            | InfiniteStart { .. }
-            | NeedsDense { .. }),
-        ) => Err(Error::matrix(&data.path, why).into()),
-        Err(why) => Err(why.into()),
-    }
+    result.map_err(|why| match why {
+        klnmf::Error::Setting { .. } | klnmf::Error::Threads { .. } => why.into(),
+        why => Error::matrix(&data.path, why).into(),
+    })
 }
 
-/// Fails before the work if a result could not be written after it: the folder must be there, and the path no folder.
-pub fn check_outputs(paths: &[std::path::PathBuf]) -> anyhow::Result<()> {
-    for path in paths {
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+/// Fails before the work if a result could not be written after it, or would replace an input or another result.
+pub fn check_outputs(inputs: &[PathBuf], outputs: &[PathBuf]) -> anyhow::Result<()> {
+    let place = |path: &Path| {
+        std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or(path.into())
+    };
+    for (number, path) in outputs.iter().enumerate() {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
-            anyhow::bail!(
+            bail!(
                 "cannot write {}: there is no folder {}, create it first",
                 path.display(),
                 folder.display()
             );
         }
         if path.is_dir() {
-            anyhow::bail!("cannot write {}: it is a folder, give a file name", path.display());
+            bail!("cannot write {}: it is a folder, give a file name", path.display());
+        }
+        if inputs.iter().any(|input| place(input) == place(path)) {
+            bail!("cannot write {}: that is the input, give another name", path.display());
+        }
+        let regular = !path.exists() || path.is_file();
+        if regular && outputs[..number].iter().any(|other| place(other) == place(path)) {
+            bail!("cannot write {} twice: give every result a name of its own", path.display());
         }
     }
     Ok(())
+}
+
+/// Fails before the work if it cannot fit in the memory that is free, where the system tells.
+pub fn check_memory<T: Scalar>(data: &Data, v: Matrix<'_, T>, rank: usize) -> anyhow::Result<()> {
+    // V itself is there already.
+    let need = klnmf::memory(v, rank, thread_count(data.threads)).total().saturating_sub(v.bytes() as u128);
+    match available_memory() {
+        Some(free) if need > free => bail!(
+            "{}: rank {rank} takes up to {} more and {} of memory are free: choose a smaller rank, --precision f32, or \
+             a larger machine",
+            data.path.display(),
+            bytes(need),
+            bytes(free)
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that can be had without swapping, on Linux.
+fn available_memory() -> Option<u128> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u128>().ok()? * 1024)
+}
+
+/// Fails if both lists of row names are there and differ.
+pub fn same_names(
+    file: &str,
+    theirs: &Option<Vec<String>>,
+    ours: &Option<Vec<String>>,
+) -> anyhow::Result<()> {
+    let (Some(theirs), Some(ours)) = (theirs, ours) else { return Ok(()) };
+    match theirs.iter().zip(ours).enumerate().find(|(_, (a, b))| a != b) {
+        Some((row, (a, b))) => {
+            bail!("row {row} is called {a:?} in {file} and {b:?} in V: bring the rows into one order")
+        }
+        None => Ok(()),
+    }
 }

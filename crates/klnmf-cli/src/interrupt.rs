@@ -15,6 +15,7 @@ pub fn flag() -> Arc<AtomicBool> {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(EXIT_CODE.into());
         }
+        eprintln!("klnmf: stopping, to save what there is; once more to quit at once");
     });
     flag
 }

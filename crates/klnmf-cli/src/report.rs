@@ -38,12 +38,30 @@ impl<T: Scalar> Report<'_, T> {
         let parts = self.parts();
         Ok(environment.get_template("report.html")?.render(context! {
             input => self.input.display().to_string(),
-            verdict => super::cmd::certificate_text(&self.solution.info).trim().replace('\n', "; "),
+            verdict => self.verdict(),
             facts,
             chart => self.chart(),
             hidden => self.solution.h.rows() - parts.len(),
             parts,
         })?)
+    }
+
+    fn verdict(&self) -> String {
+        let Solution { info, status, .. } = self.solution;
+        if !info.relative_gap().is_finite() {
+            return "The model is zero where V is not: its divergence is infinite and nothing is certified."
+                .into();
+        }
+        format!(
+            "Divergence {:.6e}, {} after {} data accesses. A better W alone could lower it by at most {:.2e}, a better H \
+             alone by at most {:.2e}: relative to the sum of V a gap of {:.1e}.",
+            info.divergence,
+            status.name(),
+            info.iteration,
+            info.gap_w,
+            info.gap_h,
+            info.relative_gap()
+        )
     }
 
     fn chart(&self) -> String {
@@ -98,7 +116,11 @@ impl<T: Scalar> Report<'_, T> {
 
 fn plain(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => text.replace('_', " "),
+        Value::Number(number) if number.is_f64() => {
+            let x = number.as_f64().unwrap_or_default();
+            if (0.01..1e5).contains(&x) { format!("{x:.3}") } else { format!("{x:.4e}") }
+        }
         Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(" × "),
         Value::Null => "not finite".into(),
         other => other.to_string(),

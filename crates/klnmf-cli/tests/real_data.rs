@@ -1,6 +1,6 @@
 //! Real data, from the folder that KLNMF_DATA names; without it the test says that it was skipped.
 
-use klnmf::{Init, Scalar, Settings, Solver, factorize_from, init};
+use klnmf::{Scalar, Settings, Solver, factorize_from, init};
 use klnmf_io::{Stored, Table, read};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ fn load<T: Scalar>(name: &str) -> Option<Table<T>> {
 fn compare<T: Scalar>(matrix: &Stored<T>, rank: usize, accesses: usize) {
     let v = matrix.view();
     let run = |solver| {
-        let (w, h) = init(v, rank, Init::Random, 0).unwrap();
+        let (w, h) = init(v, rank, &Settings { seed: 0, ..Settings::default() }).unwrap();
         let settings =
             Settings { solver, max_iter: accesses, check_every: Some(accesses), ..Settings::default() };
         let found = factorize_from(v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();

@@ -24,6 +24,8 @@ pub struct Model<T> {
     pub row_names: Option<Vec<String>>,
     /// Names of the columns of H.
     pub col_names: Option<Vec<String>>,
+    /// Names of the components.
+    pub part_names: Option<Vec<String>>,
     /// Numbers known of every column of H, such as its gap: arrays with a name each. Written, not read back.
     pub columns: Vec<(String, Vec<f64>)>,
 }
@@ -39,7 +41,12 @@ impl<T: Scalar> Model<T> {
             );
             return Err(Fault::Content(what));
         }
-        for (what, names, length) in [("row", &self.row_names, w.0), ("column", &self.col_names, h.1)] {
+        let names = [
+            ("row", &self.row_names, w.0),
+            ("column", &self.col_names, h.1),
+            ("part", &self.part_names, h.0),
+        ];
+        for (what, names, length) in names {
             if let Some(names) = names
                 && names.len() != length
             {
@@ -74,7 +81,8 @@ fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
     let metadata = archive.in_array("metadata", |array| array.texts())?.concat();
     let row_names = archive.names_of("row_names", w.rows())?;
     let col_names = archive.names_of("col_names", h.cols())?;
-    let model = Model { w, h, metadata, row_names, col_names, columns: Vec::new() };
+    let part_names = archive.names_of("part_names", h.rows())?;
+    let model = Model { w, h, metadata, row_names, col_names, part_names, columns: Vec::new() };
     model.check()?;
     Ok(model)
 }
@@ -82,10 +90,53 @@ fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
 /// Writes a model as a numpy archive; the same model always gives the same bytes.
 ///
 /// The arrays are `W`, `H` (Fortran order), `metadata` (a text without dimensions) and, where there are names,
-/// `row_names` and `col_names`, and the arrays of `columns`.
+/// `row_names`, `col_names` and `part_names`, and the arrays of `columns`.
 pub fn write_model<T: Scalar>(path: &Path, model: &Model<T>) -> Result<(), Error> {
     model.check().map_err(|fault| fault.at(path))?;
-    atomically(path, |out| write(out, model))
+    atomically(path, |out| {
+        let mut out = Patient { out, failure: None };
+        let written = write(&mut out, model);
+        out.failure.map_or(written, Err)
+    })
+}
+
+/// A writer that keeps the first failure to itself and takes the rest without writing it. The zip library would otherwise
+/// try to close the archive when it is dropped, and complain on standard error.
+struct Patient<W> {
+    out: W,
+    failure: Option<io::Error>,
+}
+
+impl<W> Patient<W> {
+    /// The result, or `instead` once anything has failed.
+    fn keep<V>(&mut self, result: io::Result<V>, instead: V) -> io::Result<V> {
+        result.or_else(|why| {
+            self.failure.get_or_insert(why);
+            Ok(instead)
+        })
+    }
+}
+
+impl<W: Write> Write for Patient<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.failure.is_some() {
+            return Ok(bytes.len());
+        }
+        let result = self.out.write(bytes);
+        self.keep(result, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.out.flush();
+        self.keep(result, ())
+    }
+}
+
+impl<W: Seek> Seek for Patient<W> {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        let result = self.out.seek(to);
+        self.keep(result, 0)
+    }
 }
 
 fn write<T: Scalar>(out: impl Write + Seek, model: &Model<T>) -> io::Result<()> {
@@ -107,7 +158,9 @@ fn write<T: Scalar>(out: impl Write + Seek, model: &Model<T>) -> io::Result<()> 
         npy::write_texts(&mut zip, texts, shape)
     };
     texts("metadata", std::slice::from_ref(&model.metadata), &[])?;
-    for (name, names) in [("row_names", &model.row_names), ("col_names", &model.col_names)] {
+    let names =
+        [("row_names", &model.row_names), ("col_names", &model.col_names), ("part_names", &model.part_names)];
+    for (name, names) in names {
         if let Some(names) = names {
             texts(name, names, &[names.len() as u64])?;
         }

@@ -128,7 +128,7 @@ fn sparse<T: Scalar>(source: &Source, preamble: &Preamble) -> Result<Sparse<T>, 
     let possible = preamble.stored.min(source.stream()?.length.bound() / 4 + 1);
     let mirrored = if preamble.symmetric { 2 } else { 1 };
     let (rows, cols) = check_sparse(preamble.rows, preamble.cols, possible.saturating_mul(mirrored))?;
-    Sparse::from_triplets(rows, cols, Order::Columns, |put| replay(source, preamble, put))
+    Sparse::from_triplets(rows, cols, Order::shorter(rows, cols), |put| replay(source, preamble, put))
 }
 
 /// Hands all entries to `put`, with those of the other triangle if the matrix is symmetric.

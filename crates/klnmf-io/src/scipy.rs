@@ -67,7 +67,7 @@ pub(crate) fn read<T: Scalar>(source: &Source, archive: &mut Archive) -> Result<
         Layout::Csr => (Order::Rows, cols),
         Layout::Csc => (Order::Columns, rows),
         Layout::Coo => {
-            return Sparse::from_triplets(rows, cols, Order::Columns, |put| {
+            return Sparse::from_triplets(rows, cols, Order::shorter(rows, cols), |put| {
                 replay(source, rows, cols, stored, put)
             });
         }

@@ -46,8 +46,8 @@ pub fn peek(path: &Path) -> Result<Summary, Error> {
 }
 
 fn look(path: &Path) -> Result<Summary, Fault> {
-    let format = Format::of(path)?;
     let source = Source::new(path)?;
+    let format = Format::of(path)?;
     match format {
         Format::Npy => array(&source),
         Format::Npz => archive(&source),

@@ -71,18 +71,26 @@ pub fn read<T: Scalar>(path: &Path) -> Result<Table<T>, Error> {
 
 /// Reads a matrix that must be dense, such as a dictionary or a start.
 pub fn read_dense<T: Scalar>(path: &Path) -> Result<Mat<T>, Error> {
-    match read(path)?.matrix {
-        Stored::Dense(matrix) => Ok(matrix),
-        Stored::Sparse(_) => {
-            Err(Fault::content("the matrix is sparse where a dense one is needed: save it with .toarray()")
-                .at(path))
+    read(path)?.matrix.into_dense(path)
+}
+
+impl<T: Scalar> Stored<T> {
+    /// The matrix if it is dense, else an error about the file that it came from.
+    pub fn into_dense(self, path: &Path) -> Result<Mat<T>, Error> {
+        match self {
+            Stored::Dense(matrix) => Ok(matrix),
+            Stored::Sparse(_) => Err(Fault::content(
+                "the matrix is sparse where a dense one is needed: save it with .toarray()",
+            )
+            .at(path)),
         }
     }
 }
 
 fn load<T: Scalar>(path: &Path) -> Result<Table<T>, Fault> {
-    let format = Format::of(path)?;
+    // A file that is not there is told before a name that says nothing.
     let source = Source::new(path)?;
+    let format = Format::of(path)?;
     let table = match format {
         Format::Npy => npy::read(&source)?,
         Format::Npz => archive::read(&source)?,

@@ -15,6 +15,7 @@ fn model() -> Model<f64> {
         metadata: "{\"rank\": 2, \"note\": \"é\"}".into(),
         row_names: Some(["a", "", "gêne 🎵"].map(String::from).to_vec()),
         col_names: None,
+        part_names: None,
         columns: Vec::new(),
     }
 }
@@ -31,6 +32,7 @@ fn round_trip() {
         metadata: String::new(),
         row_names: None,
         col_names: Some(["p", "q", "r", "s"].map(String::from).to_vec()),
+        part_names: None,
         columns: Vec::new(),
     };
     write_model(&file.path, &single).unwrap();

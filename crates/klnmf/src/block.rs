@@ -18,6 +18,25 @@ use std::ops::Range;
 /// Rows of KX that are worked at a time, so that they stay in cache between the two products.
 const TILE_ROWS: usize = 256;
 
+/// Columns in a panel. It depends on the data alone: some panels for every thread, yet wide enough for the products, and no
+/// more than half a mebibyte of doubles, so that the workspace is bounded.
+fn panel_width(rows: usize, cols: usize, sparse: bool) -> usize {
+    if sparse {
+        return cols.div_ceil(64).clamp(1, 64);
+    }
+    let fits = ((1 << 16) / rows.max(1)).clamp(1, 32);
+    cols.div_ceil(16).clamp(1, fits)
+}
+
+/// Bytes of the workspaces of one thread for a `rows × cols` half whose longest column has `longest` stored entries: the
+/// solver's, which gathers and keeps three p × q arrays, and the certifier's, which gathers.
+pub(crate) fn workspace_bytes(rows: usize, cols: usize, longest: usize, sparse: bool, r: usize) -> u128 {
+    let (p, r) = (longest as u128, r as u128);
+    let q = if sparse { 1 } else { panel_width(rows, cols, sparse) as u128 };
+    let gathered = if sparse { p * (r + 1) } else { 0 };
+    8 * (2 * gathered + 4 * p * q + 12 * r * q + 2 * TILE_ROWS as u128 * q)
+}
+
 /// V by columns, and the sums of its columns.
 pub(crate) struct Half<'a, T> {
     v: Columns<'a, T>,
@@ -36,15 +55,10 @@ impl<'a, T: Scalar> Half<'a, T> {
         self.v.view()
     }
 
-    /// Columns in a panel. It depends on the data alone: some panels for every thread, yet wide enough for the products,
-    /// and no more than 2 MiB of doubles, so that the workspace is bounded.
+    /// Columns in a panel.
     pub fn width(&self) -> usize {
         let view = self.view();
-        if view.is_sparse() {
-            return view.cols().div_ceil(64).clamp(1, 64);
-        }
-        let fits = ((1 << 18) / view.rows().max(1)).clamp(1, 32);
-        view.cols().div_ceil(16).clamp(1, fits)
+        panel_width(view.rows(), view.cols(), view.is_sparse())
     }
 
     /// Columns in a block.
@@ -75,9 +89,24 @@ impl<'a, T: Scalar> Half<'a, T> {
         pool: &Pool,
         scratch: &PerThread<Scratch<S>>,
         dictionary: &Dictionary<S>,
+        a: (&mut [A], usize),
+        b: (&mut [B], usize),
+        f: impl Fn(&Block<'_, S>, &mut [A], &mut [B], &mut Work<S>) + Sync,
+    ) {
+        self.for_each_block_then(pool, scratch, dictionary, a, b, f, |_| ());
+    }
+
+    /// The same, and after each panel `then` with the number of its columns. `then` may be the user's code and do what it
+    /// likes, also start work on these threads: no lock is held.
+    pub fn for_each_block_then<S: Scalar, A: Send, B: Send>(
+        &self,
+        pool: &Pool,
+        scratch: &PerThread<Scratch<S>>,
+        dictionary: &Dictionary<S>,
         (a, per_a): (&mut [A], usize),
         (b, per_b): (&mut [B], usize),
         f: impl Fn(&Block<'_, S>, &mut [A], &mut [B], &mut Work<S>) + Sync,
+        then: impl Fn(usize) + Sync,
     ) {
         let (view, step) = (self.view(), self.block_cols());
         pool.panels(self.width(), (a, per_a), (b, per_b), |first, a, b| {
@@ -91,6 +120,7 @@ impl<'a, T: Scalar> Half<'a, T> {
                     f(&load.block(view, cols, dictionary, sums), a, b, work);
                 }
             });
+            then(b.len() / per_b);
         });
     }
 }
@@ -104,36 +134,42 @@ pub(crate) struct Dictionary<S> {
     k: Vec<S>,
     /// Kᵀ1.
     pub k_sum: Vec<S>,
-    /// K(1/Kᵀ1): row i's share of every atom, added up.
+    /// K(1/Kᵀ1): row i's share of every atom, added up. Empty if nobody wants it.
     u: Vec<S>,
+    /// Kᵀ1 while it is being added up.
+    sums: Vec<f64>,
 }
 
 impl<S: Scalar> Dictionary<S> {
-    /// Room for a dictionary of r atoms for this half.
-    pub fn new<T: Scalar>(half: &Half<'_, T>, r: usize) -> Self {
+    /// Room for a dictionary of r atoms for this half, and for u if the method wants it.
+    pub fn new<T: Scalar>(half: &Half<'_, T>, r: usize, with_u: bool) -> Self {
         let (p, sparse) = (half.view().rows(), half.view().is_sparse());
         Self {
             r,
             rows: vec![S::ZERO; if sparse { p * r } else { 0 }],
             k: vec![S::ZERO; if sparse { 0 } else { p * r }],
             k_sum: vec![S::ZERO; r],
-            u: vec![S::ZERO; p],
+            u: vec![S::ZERO; if with_u { p } else { 0 }],
+            sums: vec![0.0; r],
         }
     }
 
     /// Takes K from its transpose `kt` (r × p).
     pub fn set<T: Scalar>(&mut self, kt: &Mat<T>) {
         let (r, p) = (self.r, kt.cols());
-        let mut sums = vec![0.0; r];
+        self.sums.fill(0.0);
         for i in 0..p {
-            for (sum, k) in sums.iter_mut().zip(kt.col(i)) {
+            for (sum, k) in self.sums.iter_mut().zip(kt.col(i)) {
                 *sum += k.to_f64();
             }
         }
-        let inverse: Vec<f64> = sums.iter().map(|&s| if s > 0.0 { 1.0 / s } else { 0.0 }).collect();
+        self.k_sum.iter_mut().zip(&self.sums).for_each(|(to, s)| *to = S::from_f64(*s));
+        self.sums.iter_mut().filter(|s| **s > 0.0).for_each(|s| *s = 1.0 / *s);
+        for (u, i) in self.u.iter_mut().zip(0..p) {
+            *u = S::from_f64(kt.col(i).iter().zip(&self.sums).map(|(k, inverse)| k.to_f64() * inverse).sum());
+        }
         for i in 0..p {
             let row = kt.col(i);
-            self.u[i] = S::from_f64(row.iter().zip(&inverse).map(|(k, s)| k.to_f64() * s).sum());
             if self.k.is_empty() {
                 self.rows[i * r..][..r].iter_mut().zip(row).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
             }
@@ -145,7 +181,6 @@ impl<S: Scalar> Dictionary<S> {
                 }
             }
         }
-        self.k_sum.iter_mut().zip(sums).for_each(|(to, s)| *to = S::from_f64(s));
     }
 }
 
@@ -221,7 +256,9 @@ fn gather<I: Index, S: Scalar>(idx: &[I], r: usize, dictionary: &Dictionary<S>, 
     let p = idx.len();
     for (at, i) in idx.iter().enumerate() {
         let i = i.at();
-        u[at] = dictionary.u[i];
+        if let Some(share) = dictionary.u.get(i) {
+            u[at] = *share;
+        }
         for (l, value) in dictionary.rows[i * r..][..r].iter().enumerate() {
             k[l * p + at] = *value;
         }

@@ -16,12 +16,14 @@
 //! best dual value seen make the certificate. A column that is done leaves its block and costs nothing more.
 
 use crate::block::{Block, Dictionary, Half, Work};
-use crate::divergence::{check_factor, largest_ratio};
+use crate::divergence::{check_factor, largest_ratio, non_negative};
 use crate::matrix::Matrix;
 use crate::parallel::Pool;
 use crate::{Error, Mat, Result, Scalar, Status, kernel};
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Steps between two looks at the gap, which cost about as much as one step and a half.
 const CHECK_EVERY: usize = 20;
@@ -29,19 +31,24 @@ const CHECK_EVERY: usize = 20;
 const SPREAD: f64 = 0.1;
 
 /// How [`decompose`] works and when it stops.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct DecomposeSettings {
     /// A column is done when its duality gap is at most `tol` times its sum. 0 never stops early.
     pub tol: f64,
     /// The most steps for a column.
     pub max_iter: usize,
+    /// Stop after this much time on the clock. Columns that have not begun keep an even start, certified but not
+    /// improved.
+    pub time_limit: Option<Duration>,
+    /// Set to true from anywhere, it ends the work as a time limit does.
+    pub stop: Option<Arc<AtomicBool>>,
     /// Threads; 0 for one per core.
     pub threads: usize,
 }
 
 impl Default for DecomposeSettings {
     fn default() -> Self {
-        Self { tol: 1e-6, max_iter: 5000, threads: 0 }
+        Self { tol: 1e-6, max_iter: 5000, time_limit: None, stop: None, threads: 0 }
     }
 }
 
@@ -57,7 +64,8 @@ impl DecomposeSettings {
 pub struct ColumnInfo {
     /// D(v‖Wh) of the column.
     pub divergence: f64,
-    /// No other weights have a divergence lower by more than this.
+    /// No other weights have a divergence lower by more than this: the distance to the best dual value seen on the way,
+    /// which is often far better than the closed formula at these weights.
     pub gap: f64,
     /// Steps taken.
     pub iterations: usize,
@@ -109,16 +117,15 @@ pub fn decompose<'a, T: Scalar>(
     w: &Mat<T>,
     settings: &DecomposeSettings,
 ) -> Result<Decomposition<T>> {
-    decompose_with(v, w, settings, &|_| ControlFlow::Continue(()))
+    decompose_with(v, w, settings, &|_| ())
 }
 
-/// [`decompose`], telling `progress` after each block how many columns are done. If it breaks, the columns that have not
-/// begun keep an even start, certified but not improved.
+/// [`decompose`], telling `progress` now and then how many columns are done.
 pub fn decompose_with<'a, T: Scalar>(
     v: impl Into<Matrix<'a, T>>,
     w: &Mat<T>,
     settings: &DecomposeSettings,
-    progress: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
+    progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Decomposition<T>> {
     let v = v.into();
     settings.validate()?;
@@ -126,30 +133,36 @@ pub fn decompose_with<'a, T: Scalar>(
     let (m, r) = (v.cols(), w.cols());
     let pool = Pool::new(settings.threads)?;
     let half = Half::new(v)?;
-    let mut dictionary = Dictionary::new(&half, r);
+    let mut dictionary = Dictionary::new(&half, r, true);
     dictionary.set(&w.transpose());
     let scratch = half.scratch::<f64>(&pool, r);
-    let mut h = Mat::try_zeros(r, m)?;
+    let mut h = Mat::<T>::try_zeros(r, m)?;
     let mut columns = vec![ColumnInfo::default(); m];
-    let (stopped, done) = (AtomicBool::new(false), AtomicUsize::new(0));
-    half.for_each_block(
+    let done = AtomicUsize::new(0);
+    let limits = Limits {
+        begun: Instant::now(),
+        time: settings.time_limit,
+        stop: settings.stop.clone(),
+        max_iter: settings.max_iter,
+    };
+    half.for_each_block_then(
         &pool,
         &scratch,
         &dictionary,
         (h.as_mut_slice(), r),
         (&mut columns, 1),
-        |b, x, info, work| {
-            let max_iter = if stopped.load(Ordering::Relaxed) { 0 } else { settings.max_iter };
-            Solve { b, tol: settings.tol, max_iter }.run(x, info, work);
-            if progress(done.fetch_add(b.q, Ordering::Relaxed) + b.q).is_break() {
-                stopped.store(true, Ordering::Relaxed);
-            }
-        },
+        |b, x, info, work| Solve { b, tol: settings.tol, limits: &limits }.run(x, info, work),
+        |columns| progress(done.fetch_add(columns, Ordering::Relaxed) + columns),
     );
+    if h.as_slice().iter().any(|x| !x.is_finite()) {
+        return Err(Error::Overflow { precision: T::NAME });
+    }
     let status = if columns.iter().all(|c| c.converged) {
         Status::Converged
-    } else if stopped.into_inner() {
+    } else if limits.stopped() {
         Status::Stopped
+    } else if limits.late() {
+        Status::TimeLimit
     } else {
         Status::IterationLimit
     };
@@ -186,11 +199,34 @@ fn check<T: Scalar>(v: &Matrix<'_, T>, w: &Mat<T>) -> Result<()> {
     Ok(())
 }
 
+/// When to give up before the tolerance is met.
+struct Limits {
+    begun: Instant,
+    time: Option<Duration>,
+    stop: Option<Arc<AtomicBool>>,
+    max_iter: usize,
+}
+
+impl Limits {
+    fn stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    fn late(&self) -> bool {
+        self.time.is_some_and(|limit| self.begun.elapsed() >= limit)
+    }
+
+    /// Whether a column that has taken this many steps must end.
+    fn reached(&self, iteration: usize) -> bool {
+        iteration >= self.max_iter || self.stopped() || self.late()
+    }
+}
+
 /// One block of columns on its way to the optimum.
 struct Solve<'a, 'b> {
     b: &'a Block<'b, f64>,
     tol: f64,
-    max_iter: usize,
+    limits: &'a Limits,
 }
 
 /// A column that is still being worked on. Its place in the compacted arrays is its place in the list.
@@ -246,12 +282,12 @@ impl Solve<'_, '_> {
         }
         let mut iteration = 0;
         loop {
-            let last = iteration >= self.max_iter;
+            let last = self.limits.reached(iteration);
             self.close_finished(&mut slots, &mut arrays, out, info, iteration, last);
             if slots.is_empty() {
                 break;
             }
-            let steps = CHECK_EVERY.min(self.max_iter - iteration);
+            let steps = CHECK_EVERY.min(self.limits.max_iter - iteration);
             (0..steps).for_each(|_| self.step(slots.len(), &mut arrays));
             iteration += steps;
             self.check(&mut slots, &mut arrays);
@@ -290,7 +326,8 @@ impl Solve<'_, '_> {
                 sum,
                 c: 3.0,
                 primal: f64::INFINITY,
-                dual: f64::NEG_INFINITY,
+                // The point y = −1 is always feasible, and its value is 0.
+                dual: 0.0,
                 gap_then: f64::INFINITY,
                 restarted: 0,
                 ray: 1.0,
@@ -433,7 +470,9 @@ impl Solve<'_, '_> {
             let x = &arrays.x_best[atoms(self.b, place)];
             out.iter_mut().zip(x).for_each(|(out, x)| *out = T::from_f64(*x));
             let divergence = self.divergence(slot.column, out, arrays.tile, arrays.x_bar, place);
-            let gap = (divergence - slot.dual).max(0.0);
+            // Without a number there is nothing to vouch for.
+            let gap = non_negative(divergence - slot.dual);
+            let converged = converged && gap.is_finite();
             info[slot.column] = ColumnInfo { divergence, gap, iterations, converged };
             slots.swap_remove(place);
             self.move_column(slots.len(), place, arrays);
@@ -459,7 +498,7 @@ impl Solve<'_, '_> {
             let (terms, on_support) = kernel::divergence_terms(&b.a[b.part(column, &rows)], z, 0.0);
             sum += terms - on_support;
         });
-        sum.max(0.0)
+        non_negative(sum)
     }
 
     /// Moves an active column to another place.
@@ -499,9 +538,5 @@ fn largest_ratio_of_negative(g: &[f64], k_sum: &[f64]) -> f64 {
 
 /// The dual value of χ/s; −∞ where it proves nothing.
 fn dual_value(a: &[f64], chi: &[f64], sum: f64, s: f64) -> f64 {
-    if s > 0.0 && s.is_finite() {
-        kernel::weighted_log(a, |i| -chi[i]) - sum * s.ln()
-    } else {
-        f64::NEG_INFINITY
-    }
+    if s > 0.0 && s.is_finite() { kernel::weighted_log(a, chi) - sum * s.ln() } else { f64::NEG_INFINITY }
 }

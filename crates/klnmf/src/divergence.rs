@@ -10,8 +10,10 @@
 //!
 //! gap(x) = Σ(Kx) − Σa + Σa·log s,  s = max_k ρ_k,  ρ = Kᵀ(a/Kx)/Kᵀ1,
 //!
-//! and ρ is the factor of the multiplicative update: a certificate costs one such pass. gap(x) ≥ P(x) − min P always.
-//! Everything here is computed in double precision, whatever the precision of the data.
+//! and ρ is the factor of the multiplicative update: a certificate costs one such pass. The point y = −1 is feasible
+//! too and bounds the gap by P(x) itself; the smaller one counts. gap(x) ≥ P(x) − min P always, up to the rounding of the
+//! sums, some 1e-14·Σa. Everything here is computed in double precision, whatever the precision of the data. What overflows
+//! is reported as infinite.
 
 use crate::block::{Block, Dictionary, Half, Scratch, Work};
 use crate::matrix::Matrix;
@@ -112,7 +114,7 @@ impl<'a, 'v, T: Scalar> Certifier<'a, 'v, T> {
     pub fn new(pool: &'a Pool, halves: &'a [Half<'v, T>; 2], r: usize, epsilon: f64) -> Self {
         let side = |half: &'a Half<'v, T>| CertifierSide {
             half,
-            dictionary: Dictionary::new(half, r),
+            dictionary: Dictionary::new(half, r, false),
             scratch: half.scratch(pool, r),
             values: vec![ColumnValue::default(); half.view().cols()],
         };
@@ -123,8 +125,9 @@ impl<'a, 'v, T: Scalar> Certifier<'a, 'v, T> {
         let [h_side, w_side] = &mut self.sides;
         let (divergence, gap_h) = h_side.evaluate(self.pool, wt, h, Some(self.epsilon));
         let (_, gap_w) = w_side.evaluate(self.pool, h, wt, None);
-        let infinite = divergence.is_infinite();
-        Certificate { divergence, gap_w: if infinite { f64::INFINITY } else { gap_w }, gap_h }
+        // The rows' own divergences are not known, their sum is.
+        let gap_w = if gap_h.is_finite() { gap_w.min(divergence) } else { f64::INFINITY };
+        Certificate { divergence, gap_w, gap_h }
     }
 
     /// The first entry of V, in column order, that is positive where the model is zero.
@@ -191,11 +194,17 @@ fn evaluate<T: Scalar>(
         if b.sums[c] > 0.0 {
             value.gap += b.sums[c] * largest_ratio(g, b.k_sum).ln();
         }
-        // Both are non-negative in exact arithmetic; rounding may leave a hair below zero. A model that is zero where V
-        // is not shows as an infinite or undefined g, and no gap is known then.
-        value.divergence = value.divergence.max(0.0);
-        value.gap = if g.iter().all(|g| g.is_finite()) { value.gap.max(0.0) } else { f64::INFINITY };
+        // A model that is zero where V is not, or that overflows, shows in g; nothing is known then.
+        let known = g.iter().all(|g| g.is_finite());
+        value.divergence = non_negative(value.divergence);
+        let bound = if epsilon.is_some() { value.divergence } else { f64::INFINITY };
+        value.gap = if known { non_negative(value.gap).min(bound) } else { f64::INFINITY };
     }
+}
+
+/// What is non-negative but for rounding, at zero if it is a hair below; infinite if it is not a number.
+pub(crate) fn non_negative(x: f64) -> f64 {
+    if x.is_nan() { f64::INFINITY } else { x.max(0.0) }
 }
 
 /// s = max_k g_k/(Kᵀ1)_k over the atoms that are not zero.

@@ -37,6 +37,15 @@ pub enum Error {
         /// The entry.
         value: f64,
     },
+    /// Entries that are finite one by one but not together.
+    #[error("the sum of V is too large for 64-bit numbers: divide V by a constant")]
+    SumOverflow,
+    /// Weights that leave the range of the precision.
+    #[error("the factors leave the range of {precision}: divide V by a constant, or compute in f64")]
+    Overflow {
+        /// `f32` or `f64`.
+        precision: &'static str,
+    },
     /// A factor with a negative, NaN or infinite entry.
     #[error("{name}[{row}, {col}] = {value}: factors must be finite and not negative (counting from 0)")]
     BadFactor {

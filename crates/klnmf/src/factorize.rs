@@ -16,6 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// Accesses between two tests of the tolerance.
+const TEST_EVERY: usize = 10;
+/// Accesses at the beginning of `fpa` that are multiplicative updates.
+const WARM_UP: usize = 10;
+
 /// How [`factorize`] works and when it stops.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -39,7 +44,8 @@ pub struct Settings {
     pub time_limit: Option<Duration>,
     /// Set to true from anywhere, a signal handler say, it ends the work after the present sweep.
     pub stop: Option<Arc<AtomicBool>>,
-    /// Accesses between two certificates. `None`: 10.
+    /// Accesses between two certificates for the callback. `None`: 10. The tolerance is tested every 10 accesses in any
+    /// case, so that watching does not change the result.
     pub check_every: Option<usize>,
     /// How to start.
     pub init: Init,
@@ -181,7 +187,7 @@ pub fn factorize<'a, T: Scalar>(
     settings: &Settings,
 ) -> Result<Solution<T>> {
     let v = v.into();
-    let (w, h) = init::init(v, rank, settings.init, settings.seed)?;
+    let (w, h) = init::init(v, rank, settings)?;
     factorize_from(v, w, h, settings, |_| ControlFlow::Continue(()))
 }
 
@@ -229,6 +235,9 @@ pub fn factorize_from<'a, T: Scalar>(
     if settings.update == Update::Both {
         normalize(&mut factors);
     }
+    if factors.wt.as_slice().iter().chain(factors.h.as_slice()).any(|x| !x.is_finite()) {
+        return Err(Error::Overflow { precision: T::NAME });
+    }
     let info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
     Ok(Solution { w: factors.wt.transpose(), h: factors.h, info, status })
 }
@@ -243,16 +252,15 @@ fn iterate<T: Scalar>(
     certifier: &mut Certifier<'_, '_, T>,
     watch: &mut dyn FnMut(&Info) -> ControlFlow<()>,
 ) -> (usize, Status) {
-    let check_every = settings.check_every.unwrap_or(10);
-    let (mut iteration, mut checked) = (0, 0);
+    let show_every = settings.check_every.unwrap_or(TEST_EVERY);
+    let mut iteration = 0;
+    let (mut show, mut test) = (true, true);
     loop {
-        if iteration == checked {
-            if watch(&info).is_break() {
-                return (iteration, Status::Stopped);
-            }
-            if settings.tol > 0.0 && settings.open_gap(&info) <= settings.tol * info.sum {
-                return (iteration, Status::Converged);
-            }
+        if show && watch(&info).is_break() {
+            return (iteration, Status::Stopped);
+        }
+        if test && settings.tol > 0.0 && settings.open_gap(&info) <= settings.tol * info.sum {
+            return (iteration, Status::Converged);
         }
         if settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return (iteration, Status::Stopped);
@@ -266,13 +274,14 @@ fn iterate<T: Scalar>(
 
         let steps = settings.inner().min(settings.max_iter - iteration);
         method.sweep(factors, steps);
+        let last = iteration + steps >= settings.max_iter;
+        let due = |every: usize| last || (iteration + steps) / every > iteration / every;
+        (show, test) = (due(show_every), due(TEST_EVERY));
         iteration += steps;
-
-        if iteration - checked >= check_every || iteration >= settings.max_iter {
+        if show || test {
             clock.pause();
             info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
             clock.resume();
-            checked = iteration;
         }
     }
 }
@@ -289,30 +298,37 @@ where
     'v: 'a,
 {
     let r = factors.h.rows();
-    let states =
-        || [HalfState::new(Side::H, &halves[0], pool, r), HalfState::new(Side::W, &halves[1], pool, r)];
+    let metric = settings.solver == Solver::Fpa && !settings.paper;
+    let states = || {
+        [
+            HalfState::new(Side::H, &halves[0], pool, r, metric),
+            HalfState::new(Side::W, &halves[1], pool, r, metric),
+        ]
+    };
     let w_first = settings.paper && settings.solver == Solver::Mu;
     let mut order = if w_first { vec![Side::W, Side::H] } else { vec![Side::H, Side::W] };
     order.retain(|side| settings.update.moves(*side));
+    let warm_up = if settings.update == Update::Both { WARM_UP } else { 0 };
     Ok(match settings.solver {
         Solver::Fpa if settings.paper => Box::new(Paper::new(states(), factors, settings.update)?),
-        Solver::Fpa => Box::new(Alternation { halves: states(), step: Fpa::new(v.rows(), v.cols()), order }),
-        Solver::Mu => Box::new(Alternation { halves: states(), step: Mu, order }),
+        Solver::Fpa => {
+            Box::new(Alternation { halves: states(), step: Fpa::new(v.rows(), v.cols()), order, warm_up })
+        }
+        Solver::Mu => Box::new(Alternation { halves: states(), step: Mu, order, warm_up: 0 }),
         Solver::Admm => Box::new(Admm::new(pool, &halves[0], factors, settings.rho, settings.update)?),
     })
 }
 
 /// Columns of W to sum 1, rows of H the other way; atoms that are zero stay as they are.
 fn normalize<T: Scalar>(factors: &mut Factors<T>) {
-    let sums = factors.wt.row_sums();
-    let scale = |x: &mut Mat<T>, by: &dyn Fn(f64) -> f64| {
-        let factor: Vec<T> = sums.iter().map(|&s| T::from_f64(if s > 0.0 { by(s) } else { 1.0 })).collect();
-        for column in x.as_mut_slice().chunks_mut(factor.len()) {
-            column.iter_mut().zip(&factor).for_each(|(x, f)| *x *= *f);
+    let sums: Vec<f64> = factors.wt.row_sums().iter().map(|&s| if s > 0.0 { s } else { 1.0 }).collect();
+    let scale = |x: &mut Mat<T>, by: &dyn Fn(f64, f64) -> f64| {
+        for column in x.as_mut_slice().chunks_mut(sums.len()) {
+            column.iter_mut().zip(&sums).for_each(|(x, s)| *x = T::from_f64(by(x.to_f64(), *s)));
         }
     };
-    scale(&mut factors.wt, &|s| 1.0 / s);
-    scale(&mut factors.h, &|s| s);
+    scale(&mut factors.wt, &|x, s| x / s);
+    scale(&mut factors.h, &|x, s| x * s);
 }
 
 /// Time on the clock, and time of work without the certificates.

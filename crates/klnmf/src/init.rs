@@ -5,7 +5,7 @@ use crate::linalg::{View, matmul, symmetric_eigen};
 use crate::matrix::{Column, Matrix};
 use crate::parallel::Pool;
 use crate::scalar::ln;
-use crate::{Error, Mat, Result, Scalar, kernel};
+use crate::{Error, Mat, Result, Scalar, Settings, kernel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -21,23 +21,22 @@ pub enum Init {
     Random,
     /// NNDSVDa (Boutsidis & Gallopoulos 2008): the dominant one-signed parts of the leading singular vectors, scaled so
     /// that ΣWH = ΣV. Zeros are filled with 0.3·√(mean(V)/r), which unlike the original's mean(V) scales with the data.
-    /// Better where the first few iterations count; the seed only enters the sketch that finds the singular vectors.
+    /// Finding them takes some 4·(n + m)·(r + 10) doubles for a while. Better where the first few iterations count; the seed only enters the sketch that finds the singular vectors.
     Nndsvd,
 }
 
-/// A start (W, H) of rank `rank` for V.
+/// The start (W, H) of rank `rank` for V that `settings.init` and `settings.seed` describe.
 pub fn init<'a, T: Scalar>(
     v: impl Into<Matrix<'a, T>>,
     rank: usize,
-    how: Init,
-    seed: u64,
+    settings: &Settings,
 ) -> Result<(Mat<T>, Mat<T>)> {
     let v = v.into();
     check_rank(v, rank)?;
     v.check()?;
-    let (mut w, mut h) = match how {
-        Init::Random => random(v.rows(), v.cols(), rank, seed)?,
-        Init::Nndsvd => nndsvd(v, rank, seed)?,
+    let (mut w, mut h) = match settings.init {
+        Init::Random => random(v.rows(), v.cols(), rank, settings.seed)?,
+        Init::Nndsvd => nndsvd(v, rank, settings)?,
     };
     scale_to(v.sum(), &mut w, &mut h);
     Ok((w, h))
@@ -138,10 +137,10 @@ fn scale_to<T: Scalar>(total: f64, w: &mut Mat<T>, h: &mut Mat<T>) {
 }
 
 /// For each singular pair the larger of its positive and negative parts, with zeros filled.
-fn nndsvd<T: Scalar>(v: Matrix<'_, T>, rank: usize, seed: u64) -> Result<(Mat<T>, Mat<T>)> {
+fn nndsvd<T: Scalar>(v: Matrix<'_, T>, rank: usize, settings: &Settings) -> Result<(Mat<T>, Mat<T>)> {
     let (n, m) = (v.rows(), v.cols());
     let filler = 0.3 * (v.sum() / (n as f64 * m as f64) / rank as f64).sqrt();
-    let (values, left, right) = singular_vectors(v, rank, seed)?;
+    let (values, left, right) = singular_vectors(v, rank, settings)?;
     let (mut w, mut h) = (Mat::try_zeros(n, rank)?, Mat::try_zeros(rank, m)?);
     // Small values count as zero too: the sketch leaves rounding where a vector is zero.
     let tiny = 1e-3 * filler;
@@ -179,13 +178,13 @@ fn dominant_part(s: f64, u: &[f64], v: &[f64]) -> (Vec<f64>, Vec<f64>) {
 fn singular_vectors<T: Scalar>(
     v: Matrix<'_, T>,
     rank: usize,
-    seed: u64,
+    settings: &Settings,
 ) -> Result<(Vec<f64>, Mat<f64>, Mat<f64>)> {
     let (n, m) = (v.rows(), v.cols());
     let k = (rank + 10).min(n).min(m);
-    let pool = Pool::new(0)?;
+    let pool = Pool::new(settings.threads)?;
     let (columns, rows) = (Half::new(v)?, Half::new(v.transpose())?);
-    let mut normal = Normal::new(seed, 3);
+    let mut normal = Normal::new(settings.seed, 3);
     // Bᵀ has m rows; V·B has n. Both are kept k wide.
     let mut b = Mat::from_fn(m, k, |_, _| normal.draw());
     for _ in 0..4 {

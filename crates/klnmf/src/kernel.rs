@@ -118,38 +118,54 @@ pub(crate) fn divergence_terms(a: &[f64], z: &[f64], epsilon: f64) -> (f64, f64)
     )
 }
 
-/// Σ over a > 0 of a·ln(y); −∞ if some y ≤ 0 there.
-pub(crate) fn weighted_log(a: &[f64], y: impl Fn(usize) -> f64 + Copy) -> f64 {
+/// Σ over a > 0 of a·ln(−y); −∞ if some y ≥ 0 there.
+pub(crate) fn weighted_log(a: &[f64], y: &[f64]) -> f64 {
     simd(
         #[inline(always)]
         || {
-            let mut sum = [0.0; LANES];
-            for (i, a) in a.iter().enumerate() {
-                let y = y(i);
-                let term = if y > 0.0 { a * ln(y) } else { f64::NEG_INFINITY };
-                sum[i % LANES] += if *a > 0.0 { term } else { 0.0 };
-            }
-            sum.iter().sum()
+            lanes_sum(
+                a,
+                y,
+                #[inline(always)]
+                |a: f64, y: f64, sum: f64| {
+                    let term = if y < 0.0 { a * ln(-y) } else { f64::NEG_INFINITY };
+                    sum + if a > 0.0 { term } else { 0.0 }
+                },
+            )
         },
     )
 }
 
 /// Σ over a > 0 of a·ln(z0/z), in double precision; +∞ if some z ≤ 0 there.
 pub(crate) fn log_change<S: Scalar>(a: &[S], z0: &[S], z: &[S]) -> f64 {
+    let n = a.len().min(z0.len()).min(z.len());
+    let (a, z0, z) = (&a[..n], &z0[..n], &z[..n]);
     simd(
         #[inline(always)]
         || {
             let mut sum = [0.0; LANES];
-            let n = a.len().min(z0.len()).min(z.len());
-            let (a, z0, z) = (&a[..n], &z0[..n], &z[..n]);
-            for i in 0..n {
-                let q = z0[i].to_f64() / z[i].to_f64();
-                let term = if z[i] > S::ZERO { a[i].to_f64() * ln(q) } else { f64::INFINITY };
-                sum[i % LANES] += if a[i] > S::ZERO { term } else { 0.0 };
+            let whole = n / LANES * LANES;
+            let mut at = 0;
+            while at < whole {
+                for l in 0..LANES {
+                    sum[l] += log_term(a[at + l], z0[at + l], z[at + l]);
+                }
+                at += LANES;
+            }
+            for l in 0..n - whole {
+                sum[l] += log_term(a[whole + l], z0[whole + l], z[whole + l]);
             }
             sum.iter().sum()
         },
     )
+}
+
+/// a·ln(z0/z) if a > 0, +∞ if then z is not positive.
+#[inline(always)]
+fn log_term<S: Scalar>(a: S, z0: S, z: S) -> f64 {
+    let term = a.to_f64() * ln(z0.to_f64() / z.to_f64());
+    let term = if z > S::ZERO { term } else { f64::INFINITY };
+    if a > S::ZERO { term } else { 0.0 }
 }
 
 /// Σ a_i·b_i in double precision.

@@ -1,24 +1,51 @@
 //! How much memory a factorisation takes, known before it starts.
 
+use crate::block::workspace_bytes;
 use crate::{Matrix, Scalar};
 
-/// Bytes of workspace that do not depend on the data: tiles, stacks, the program itself.
-pub const WORKSPACE: u128 = 64 << 20;
+/// Bytes of workspace that do not depend on the data: tables, stacks, the program itself.
+const FIXED: u128 = 64 << 20;
 
-/// The most bytes that [`factorize`](crate::factorize) needs at rank `rank` with `fpa` or `mu`, V included:
+/// The most bytes that [`factorize`](crate::factorize) needs with `fpa` or `mu`; see [`memory`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// V as it is stored. It is held twice, by columns and by rows, so that both half-steps read it in order; a sparse V
+    /// stays sparse.
+    pub v: u128,
+    /// W and H.
+    pub factors: u128,
+    /// 64 MiB, the work of each thread (a few columns of V, with their rows of W or H if V is sparse), and 48 bytes for
+    /// every row and column of V.
+    pub workspace: u128,
+}
+
+impl Memory {
+    /// 2·V + 8·(W + H) + workspace.
+    pub fn total(&self) -> u128 {
+        2 * self.v + 8 * self.factors + self.workspace
+    }
+}
+
+/// The memory of a factorisation of V at rank `rank` on `threads` threads: at most
 ///
-/// 2·(bytes of V) + 8·(bytes of W and H) + [`WORKSPACE`].
+/// 2·(bytes of V) + 8·(bytes of W and H) + workspace.
 ///
-/// V is held twice, by columns and by rows, so that both half-steps read it in order; a sparse V stays sparse. The
-/// methods that keep a dense n × m dual or auxiliary matrix (`admm`, `fpa` in the paper's own form) take two V more.
+/// The methods that keep a dense n × m dual or auxiliary matrix (`admm`, `fpa` in the paper's own form) take two V more.
 ///
 /// ```
-/// use klnmf::{memory, Mat, WORKSPACE};
-/// let v = Mat::<f64>::zeros(100, 50);
-/// assert_eq!(memory(&v, 10), 2 * 40_000 + 8 * (8 * 150 * 10) + WORKSPACE);
+/// let v = klnmf::Mat::<f64>::zeros(100, 50);
+/// let memory = klnmf::memory(&v, 10, 2);
+/// assert_eq!((memory.v, memory.factors), (40_000, 8 * 150 * 10));
 /// ```
-pub fn memory<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, rank: usize) -> u128 {
+pub fn memory<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, rank: usize, threads: usize) -> Memory {
     let v = v.into();
-    let factors = (v.rows() as u128 + v.cols() as u128) * rank as u128 * size_of::<T>() as u128;
-    2 * v.bytes() as u128 + 8 * factors + WORKSPACE
+    let lines = v.rows() as u128 + v.cols() as u128;
+    let ((n, m), (row, column)) = ((v.rows(), v.cols()), v.longest());
+    let half = |rows, cols, longest| workspace_bytes(rows, cols, longest, v.is_sparse(), rank);
+    let per_thread = half(n, m, column) + half(m, n, row);
+    Memory {
+        v: v.bytes() as u128,
+        factors: lines * rank as u128 * size_of::<T>() as u128,
+        workspace: FIXED + threads as u128 * per_thread + 48 * lines,
+    }
 }

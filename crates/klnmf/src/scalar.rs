@@ -100,7 +100,7 @@ macro_rules! scalar {
 scalar!(f32);
 scalar!(f64);
 
-/// Natural logarithm of a positive, finite number, without branches or tables so that a loop over it vectorises.
+/// Natural logarithm of a non-negative number, without branches or tables so that a loop over it vectorises.
 ///
 /// x = 2ᵉ·m with m in [√½, √2); ln x = e·ln 2 + 2·artanh(f), f = (m − 1)/(m + 1), the series in f² cut where it
 /// drops below the rounding. The error is below 2 units in the last place over the normal range (tested); subnormal
@@ -112,11 +112,13 @@ pub(crate) fn ln(x: f64) -> f64 {
     const LN2_LO: f64 = 1.908_214_929_270_587_7e-10;
     const TINY: f64 = f64::MIN_POSITIVE;
     const SCALE: f64 = 18_014_398_509_481_984.0; // 2⁵⁴
+    let whole = x;
     let subnormal = x < TINY;
     let x = if subnormal { x * SCALE } else { x };
     let shift = if subnormal { 54.0 } else { 0.0 };
-    // Adding this to the bits carries into the exponent exactly when the mantissa is at least √2.
-    let bits = x.to_bits() + (0x3ff0_0000_0000_0000 - 0x3fe6_a09e_667f_3bcd);
+    // Adding this to the bits carries into the exponent exactly when the mantissa is at least √2. It wraps for what is no
+    // positive number; the selections at the end put that right.
+    let bits = x.to_bits().wrapping_add(0x3ff0_0000_0000_0000 - 0x3fe6_a09e_667f_3bcd);
     // A 52-bit integer laid into the mantissa of 2⁵² converts to f64 without an integer instruction.
     let e = f64::from_bits((bits >> 52) | 0x4330_0000_0000_0000) - (4_503_599_627_370_496.0 + 1023.0) - shift;
     let m = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) + 0x3fe6_a09e_667f_3bcd);
@@ -129,7 +131,9 @@ pub(crate) fn ln(x: f64) -> f64 {
     let odd = s * (1.0 / 3.0 + w * (1.0 / 7.0 + w * (1.0 / 11.0 + w * (1.0 / 15.0 + w * (1.0 / 19.0)))));
     // 2f = u − f·u keeps the leading term exact, which a product 2f would not.
     let tail = 2.0 * f * (even + odd) - f * u;
-    e * LN2_HI + (u + (tail + e * LN2_LO))
+    let value = e * LN2_HI + (u + (tail + e * LN2_LO));
+    let value = if whole > 0.0 { value } else { f64::NEG_INFINITY };
+    if whole < f64::INFINITY { value } else { whole }
 }
 
 #[cfg(test)]
@@ -149,5 +153,6 @@ mod tests {
         }
         assert!(worst <= 2.0, "{worst} ulp");
         assert_eq!(ln(1.0), 0.0);
+        assert_eq!((ln(0.0), ln(f64::INFINITY)), (f64::NEG_INFINITY, f64::INFINITY));
     }
 }

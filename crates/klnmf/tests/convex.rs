@@ -11,11 +11,17 @@ use std::ops::ControlFlow;
 const SHAPES: [(usize, usize, usize, usize); 6] =
     [(60, 5, 6, 4), (200, 12, 15, 10), (40, 40, 20, 12), (30, 3, 1, 1), (25, 4, 12, 12), (300, 2, 50, 30)];
 
+/// Every shape without and with zeros in V.
+fn problems() -> impl Iterator<Item = (usize, ((usize, usize, usize, usize), bool))> {
+    SHAPES.into_iter().flat_map(|shape| [(shape, false), (shape, true)]).enumerate()
+}
+
 #[test]
 fn fpa_reaches_a_certified_gap_of_1e_8() {
-    for (seed, (n, m, r, active)) in SHAPES.into_iter().enumerate() {
-        let known = known_optimum(seed as u64, n, m, r, active);
-        let settings = DecomposeSettings { tol: 1e-8, max_iter: 20_000, threads: 2 };
+    for (seed, ((n, m, r, active), zeros)) in problems() {
+        let known = known_optimum(seed as u64, n, m, r, active, zeros);
+        let settings =
+            DecomposeSettings { tol: 1e-8, max_iter: 20_000, threads: 2, ..DecomposeSettings::default() };
         let found = decompose(&known.v, &known.w, &settings).unwrap();
         let scale: f64 = known.v.as_slice().iter().sum();
         assert_eq!(found.unconverged(), 0, "{n}×{m}, r = {r}: gap {:.2e}", found.gap() / scale);
@@ -28,11 +34,12 @@ fn fpa_reaches_a_certified_gap_of_1e_8() {
 
 #[test]
 fn the_gap_is_never_below_the_distance() {
-    for (seed, (n, m, r, active)) in SHAPES.into_iter().enumerate() {
-        let known = known_optimum(100 + seed as u64, n, m, r, active);
+    for (seed, ((n, m, r, active), zeros)) in problems() {
+        let known = known_optimum(100 + seed as u64, n, m, r, active, zeros);
         let scale: f64 = known.v.as_slice().iter().sum();
         for max_iter in (0..60).chain([100, 200, 400]) {
-            let settings = DecomposeSettings { tol: 0.0, max_iter, threads: 1 };
+            let settings =
+                DecomposeSettings { tol: 0.0, max_iter, threads: 1, ..DecomposeSettings::default() };
             let found = decompose(&known.v, &known.w, &settings).unwrap();
             let distance = found.divergence() - known.optimum;
             assert!(
@@ -50,9 +57,9 @@ fn the_gap_is_never_below_the_distance() {
 fn every_method_certifies_every_iterate() {
     for solver in [Solver::Fpa, Solver::Mu, Solver::Admm] {
         for paper in [false, true] {
-            let known = known_optimum(7, 50, 20, 8, 5);
+            let known = known_optimum(7, 50, 20, 8, 5, false);
             let scale: f64 = known.v.as_slice().iter().sum();
-            let (_, h) = init(&known.v, 8, Init::Random, 3).unwrap();
+            let (_, h) = init(&known.v, 8, &Settings { seed: 3, ..Settings::default() }).unwrap();
             let settings = Settings {
                 solver,
                 paper,
@@ -76,9 +83,9 @@ fn every_method_certifies_every_iterate() {
 
 #[test]
 fn fpa_mu_and_admm_agree_on_the_optimum() {
-    let known = known_optimum(11, 60, 10, 6, 6);
+    let known = known_optimum(11, 60, 10, 6, 6, false);
     let scale: f64 = known.v.as_slice().iter().sum();
-    let (_, h) = init(&known.v, 6, Init::Random, 5).unwrap();
+    let (_, h) = init(&known.v, 6, &Settings { seed: 5, ..Settings::default() }).unwrap();
     for (solver, paper, rho) in [
         (Solver::Fpa, false, None),
         (Solver::Fpa, true, None),
@@ -105,8 +112,8 @@ fn fpa_mu_and_admm_agree_on_the_optimum() {
 
 #[test]
 fn the_w_step_is_the_h_step_on_the_transpose() {
-    let known = known_optimum(13, 40, 15, 5, 4);
-    let (_, h) = init(&known.v, 5, Init::Random, 1).unwrap();
+    let known = known_optimum(13, 40, 15, 5, 4, false);
+    let (_, h) = init(&known.v, 5, &Settings { seed: 1, ..Settings::default() }).unwrap();
     for solver in [Solver::Fpa, Solver::Mu, Solver::Admm] {
         let settings = Settings { solver, max_iter: 25, tol: 0.0, ..Settings::default() };
         let run = |v: &Mat<f64>, w: Mat<f64>, h: Mat<f64>, update| {
@@ -125,7 +132,8 @@ fn the_w_step_is_the_h_step_on_the_transpose() {
 fn dense_sparse_and_single_precision_give_the_same_decomposition() {
     let mut random = Random(21);
     let (v, w) = (random.counts(50, 30, 0.6, 9.0), random.matrix(50, 7, 0.01, 1.0));
-    let settings = DecomposeSettings { tol: 1e-9, max_iter: 20_000, threads: 0 };
+    let settings =
+        DecomposeSettings { tol: 1e-9, max_iter: 20_000, threads: 0, ..DecomposeSettings::default() };
     let dense = decompose(&v, &w, &settings).unwrap();
     let compressed = decompose(&sparse(&v), &w, &settings).unwrap();
     assert!(close(dense.divergence(), compressed.divergence(), 1e-8));
@@ -156,7 +164,8 @@ fn thread_count_does_not_change_a_bit() {
 fn columns_do_not_depend_on_their_neighbours() {
     let mut random = Random(41);
     let (v, w) = (random.counts(30, 64, 0.4, 12.0), random.matrix(30, 5, 0.0, 1.0));
-    let settings = DecomposeSettings { tol: 1e-10, max_iter: 20_000, threads: 2 };
+    let settings =
+        DecomposeSettings { tol: 1e-10, max_iter: 20_000, threads: 2, ..DecomposeSettings::default() };
     let all = decompose(&v, &w, &settings).unwrap();
     let turned = Mat::from_fn(30, 64, |i, j| v[(i, 63 - j)]);
     let other = decompose(&turned, &w, &settings).unwrap();
@@ -169,7 +178,8 @@ fn columns_do_not_depend_on_their_neighbours() {
 fn scaling_the_data_scales_the_answer() {
     let mut random = Random(51);
     let (v, w) = (random.counts(30, 6, 0.3, 12.0), random.matrix(30, 5, 0.0, 1.0));
-    let settings = DecomposeSettings { tol: 1e-9, max_iter: 20_000, threads: 1 };
+    let settings =
+        DecomposeSettings { tol: 1e-9, max_iter: 20_000, threads: 1, ..DecomposeSettings::default() };
     let plain = decompose(&v, &w, &settings).unwrap();
     for factor in [1e-200, 1e-3, 2.0, 1e12, 1e200] {
         let scaled = Mat::from_fn(30, 6, |i, j| v[(i, j)] * factor);

@@ -4,7 +4,7 @@ mod common;
 
 use common::Random;
 use klnmf::{
-    DecomposeSettings, Error, Init, Mat, Order, Settings, Solver, Sparse, Status, decompose, factorize,
+    DecomposeSettings, Error, Mat, Order, Settings, Solver, Sparse, Status, decompose, factorize,
     factorize_from, grow, init,
 };
 use std::ops::ControlFlow;
@@ -38,7 +38,7 @@ fn bad_shapes_and_settings_are_errors() {
         assert_eq!(factorize(&v, rank, &Settings::default()), Err(Error::Rank { rank, max: 20 }));
     }
     let go = |_: &klnmf::Info| ControlFlow::Continue(());
-    let (w, h) = init(&v, 2, Init::Random, 0).unwrap();
+    let (w, h) = init(&v, 2, &Settings { seed: 0, ..Settings::default() }).unwrap();
     let shape = factorize_from(&v, h.clone(), w.clone(), &Settings::default(), go);
     assert!(matches!(shape, Err(Error::Shape(_))));
     let negative = Mat::from_fn(4, 2, |i, k| if (i, k) == (3, 1) { -1.0 } else { 1.0 });
@@ -164,10 +164,86 @@ fn extreme_scales_stay_finite() {
 }
 
 #[test]
+fn overflow_is_an_error_or_infinite_but_never_a_certificate() {
+    let huge = Mat::from_rows(&[&[1e308, 1e308], &[1e308, 1e308]]);
+    assert_eq!(factorize(&huge, 1, &Settings::default()), Err(Error::SumOverflow));
+    assert_eq!(decompose(&huge, &huge, &DecomposeSettings::default()).unwrap_err(), Error::SumOverflow);
+    let (v, w, h) = (Mat::from_rows(&[&[1.0]]), Mat::from_rows(&[&[1e200]]), Mat::from_rows(&[&[1e200]]));
+    let known = klnmf::certificate(&v, &w, &h).unwrap();
+    assert!(known.divergence.is_infinite() && known.gap_w.is_infinite() && known.gap_h.is_infinite());
+    let (v, w) = (Mat::from_rows(&[&[1e10f32]]), Mat::from_rows(&[&[1e-30f32]]));
+    assert_eq!(
+        decompose(&v, &w, &DecomposeSettings::default()).unwrap_err(),
+        Error::Overflow { precision: "f32" }
+    );
+    let v = Mat::from_rows(&[&[1e38f32, 2e38], &[3e38, 1e38]]);
+    for solver in ALL {
+        match factorize(&v, 1, &Settings { solver, ..Settings::default() }) {
+            Err(error) => assert_eq!(error, Error::Overflow { precision: "f32" }),
+            Ok(found) => {
+                assert!(found.info.divergence < 1e39 && found.h.as_slice().iter().all(|x| x.is_finite()))
+            }
+        }
+    }
+    let (v, w, h) = (Mat::from_rows(&[&[1e300]]), Mat::from_rows(&[&[1e-150]]), Mat::from_rows(&[&[1e-150]]));
+    let known = klnmf::certificate(&v, &w, &h).unwrap();
+    assert!(known.divergence > 1.38e303, "{}", known.divergence);
+}
+
+#[test]
+fn tiny_factors_are_normalised_without_overflow() {
+    let v = Mat::from_rows(&[&[1.0f32, 2.0], &[3.0, 4.0]]);
+    let w = Mat::from_rows(&[&[1.0f32, 1e-40], &[1.0, 0.0]]);
+    let h = Mat::from_rows(&[&[1.0f32, 1.0], &[1.0, 1.0]]);
+    let settings = Settings { max_iter: 0, ..Settings::default() };
+    let found = factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
+    assert!(found.w.as_slice().iter().chain(found.h.as_slice()).all(|x| x.is_finite()));
+    assert!((found.w.col_sums()[1] - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn monstrous_shapes_are_errors() {
+    use klnmf::{IndexSlice, Matrix};
+    let empty = IndexSlice::U32(&[]);
+    assert!(Matrix::<f64>::sparse(1, usize::MAX, Order::Columns, empty, empty, &[]).is_err());
+    let none: Result<Sparse<f64>, Error> = Sparse::from_triplets(1, usize::MAX, Order::Columns, |_| Ok(()));
+    assert!(none.is_err());
+}
+
+#[test]
+fn decompositions_stop_when_told() {
+    let (v, w) = (Random(7).counts(200, 300, 0.2, 99.0), Random(8).matrix(200, 20, 0.0, 1.0));
+    let endless = DecomposeSettings { tol: 0.0, max_iter: usize::MAX, ..DecomposeSettings::default() };
+    let limit = Some(Duration::from_millis(50));
+    let timed = decompose(&v, &w, &DecomposeSettings { time_limit: limit, ..endless.clone() }).unwrap();
+    assert_eq!(timed.status, Status::TimeLimit);
+    assert!(timed.columns.iter().all(|c| c.gap.is_finite()));
+    let stop = Some(std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true)));
+    let stopped = decompose(&v, &w, &DecomposeSettings { stop, ..endless }).unwrap();
+    assert_eq!(stopped.status, Status::Stopped);
+    assert!(stopped.columns.iter().all(|c| c.iterations == 0));
+}
+
+#[test]
+fn progress_may_use_threads_of_its_own() {
+    use rayon::prelude::*;
+    let (v, w) = (Random(9).counts(30, 400, 0.2, 99.0), Random(10).matrix(30, 4, 0.0, 1.0));
+    let seen = std::sync::atomic::AtomicUsize::new(0);
+    let settings = DecomposeSettings { threads: 4, ..DecomposeSettings::default() };
+    klnmf::decompose_with(&v, &w, &settings, &|done| {
+        let sum: usize = (0..1000usize).into_par_iter().sum();
+        assert_eq!(sum, 499_500);
+        seen.fetch_max(done, std::sync::atomic::Ordering::Relaxed);
+    })
+    .unwrap();
+    assert_eq!(seen.into_inner(), 400);
+}
+
+#[test]
 fn limits_are_statuses() {
     let v = Random(6).counts(20, 30, 0.3, 9.0);
     let run = |settings: Settings, stop: bool| {
-        let (w, h) = init(&v, 4, Init::Random, 0).unwrap();
+        let (w, h) = init(&v, 4, &Settings { seed: 0, ..Settings::default() }).unwrap();
         let go = move |_: &klnmf::Info| if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         factorize_from(&v, w, h, &settings, go).unwrap()
     };

@@ -97,7 +97,7 @@ fn precisions_agree() {
     let v = example();
     for solver in ALL {
         let settings = Settings { solver, max_iter: 40, tol: 0.0, ..Settings::default() };
-        let (w, h) = init(&v, 5, Init::Random, 9).unwrap();
+        let (w, h) = init(&v, 5, &Settings { seed: 9, ..Settings::default() }).unwrap();
         let start = (w.cast::<f32>(), h.cast::<f32>());
         let double = factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
         let single =
@@ -145,7 +145,7 @@ fn fpa_and_mu_never_raise_the_divergence() {
                 seed,
                 ..Settings::default()
             };
-            let (w, h) = init(&v, 7, Init::Random, seed).unwrap();
+            let (w, h) = init(&v, 7, &Settings { seed, ..Settings::default() }).unwrap();
             let mut last = f64::INFINITY;
             factorize_from(&v, w, h, &settings, |info| {
                 assert!(info.divergence <= last * (1.0 + 1e-12), "{solver:?}: {last} to {}", info.divergence);
@@ -204,8 +204,9 @@ fn a_solution_is_a_start() {
 #[test]
 fn nndsvd_starts_better_than_chance() {
     let v = common::product(&Random(5).matrix(50, 4, 0.0, 1.0), &Random(6).matrix(4, 80, 0.0, 9.0));
-    let divergence = |how| {
-        let (w, h) = init(&v, 4, how, 0).unwrap();
+    let how = |init| Settings { init, ..Settings::default() };
+    let divergence = |init_by| {
+        let (w, h) = init(&v, 4, &how(init_by)).unwrap();
         let model: f64 = w.col_sums().iter().zip(h.row_sums()).map(|(w, h)| w * h).sum();
         assert!(close(model, v.as_slice().iter().sum(), 1e-9), "ΣWH = ΣV");
         assert!(w.as_slice().iter().chain(h.as_slice()).all(|x| *x > 0.0), "no zeros, so that mu can move");
@@ -213,18 +214,18 @@ fn nndsvd_starts_better_than_chance() {
     };
     assert!(divergence(Init::Nndsvd) < 0.8 * divergence(Init::Random));
     let (dense, stored) =
-        (init(&v, 4, Init::Nndsvd, 0).unwrap(), init(&sparse(&v), 4, Init::Nndsvd, 0).unwrap());
+        (init(&v, 4, &how(Init::Nndsvd)).unwrap(), init(&sparse(&v), 4, &how(Init::Nndsvd)).unwrap());
     assert!(dense.0.as_slice().iter().zip(stored.0.as_slice()).all(|(a, b)| close(*a, *b, 1e-6)));
 }
 
 #[test]
 fn seeds_matter_and_repeat() {
     let v = example();
-    let start = |seed| init(&v, 3, Init::Random, seed).unwrap();
+    let start = |seed| init(&v, 3, &Settings { seed, ..Settings::default() }).unwrap();
     assert_eq!(start(1), start(1));
     assert_ne!(start(1), start(2));
     // The stream is part of the contract: a model must be reproducible by a later version.
-    let (w, _) = init(&Mat::from_rows(&[&[1.0]]), 1, Init::Random, 42).unwrap();
+    let (w, _) = init(&Mat::from_rows(&[&[1.0]]), 1, &Settings { seed: 42, ..Settings::default() }).unwrap();
     assert!(close(w[(0, 0)], PINNED, 1e-15), "{:?}", w[(0, 0)]);
 }
 

@@ -40,7 +40,7 @@ proptest! {
     #[test]
     fn decompositions_are_certified(v in matrices(), seed in 0u64..1000, r in 1usize..7) {
         let w = common::Random(seed).matrix(v.rows(), r, 0.0, 1.0);
-        let settings = DecomposeSettings { tol: 1e-6, max_iter: 20_000, threads: 1 };
+        let settings = DecomposeSettings { tol: 1e-6, max_iter: 20_000, threads: 1, ..DecomposeSettings::default() };
         let dense = decompose(&v, &w, &settings).unwrap();
         let stored = decompose(&Sparse::from_dense(&v), &w, &settings).unwrap();
         for (j, (a, b)) in dense.columns.iter().zip(&stored.columns).enumerate() {

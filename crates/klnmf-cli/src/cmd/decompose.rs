@@ -2,23 +2,24 @@
 
 use super::{Data, Output, Precision, parse_seconds, thread_count};
 use crate::{input, interrupt, progress, summary};
+use anyhow::{anyhow, bail};
 use clap::Args;
 use klnmf::{DecomposeSettings, Decomposition, Mat, Scalar, Status};
 use klnmf_io::{Model, Table};
 use serde_json::{Map, Value, json};
-use std::ops::ControlFlow;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Explain V by a given dictionary W: the best H, certified column by column
 ///
-/// The problem is convex: the gap of a column bounds its distance to the one optimum. The result holds H and, for every
-/// column, divergence, gap and steps.
+/// The problem is convex: the gap of a column bounds its distance to the one
+/// optimum. The result holds H and, for every column, divergence, gap and steps.
+/// If rows have names in both files, the dictionary is brought into V's order.
 ///
 /// Examples:
-///   klnmf decompose catalogue.npy --dictionary signatures.npy --tol 1e-8
+///   klnmf decompose catalogue.csv --dictionary signatures.csv --tol 1e-8
 ///   klnmf decompose new_documents.npz --dictionary model.npz --simplex
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
@@ -28,17 +29,18 @@ pub struct Decompose {
     /// The dictionary: a matrix with as many rows as V, or a model.npz
     #[arg(long, short, value_name = "W")]
     dictionary: PathBuf,
-    /// Weights of every column sum to 1, as in a topic model; atoms are scaled to sum 1 first
+    /// Weights of every column sum to 1, as in a topic model; atoms are scaled to sum 1 first, an empty column gets even
+    /// weights, and the divergence is that of W·H times the columns' sums
     #[arg(long)]
     simplex: bool,
     /// A column is done when its gap is below this times its sum; 0 never stops early
-    #[arg(long, value_name = "GAP", default_value_t = 1e-6)]
+    #[arg(long, value_name = "GAP", default_value_t = 1e-6, allow_negative_numbers = true)]
     tol: f64,
     /// The most steps for a column
-    #[arg(long, value_name = "N", default_value_t = 5000)]
+    #[arg(long, value_name = "N", default_value_t = 5000, allow_negative_numbers = true)]
     max_iter: usize,
     /// Stop after this many seconds; columns not begun keep an even start
-    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
     /// Where to write H, W and the arrays divergence, gap, iterations
     #[arg(long, short, value_name = "FILE", default_value = "weights.npz")]
@@ -59,56 +61,60 @@ impl Decompose {
     }
 
     fn run_in<T: Scalar>(self) -> anyhow::Result<ExitCode> {
-        let stop = interrupt::flag();
-        let settings =
-            DecomposeSettings { tol: self.tol, max_iter: self.max_iter, threads: self.data.threads };
+        let settings = DecomposeSettings {
+            tol: self.tol,
+            max_iter: self.max_iter,
+            time_limit: self.time_limit,
+            stop: Some(interrupt::flag()),
+            threads: self.data.threads,
+        };
         settings.validate()?;
-        let table = input::read::<T>(&self.data)?;
-        let w = self.dictionary::<T>()?;
         let outputs: Vec<PathBuf> =
             [Some(&self.out), self.csv.as_ref()].into_iter().flatten().cloned().collect();
-        input::check_outputs(&outputs)?;
-
+        input::check_outputs(&[self.data.path.clone(), self.dictionary.clone()], &outputs)?;
+        let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
+        let Dictionary { w, parts, .. } = self.dictionary(&table)?;
+        input::check_memory(&self.data, v, w.cols())?;
+
         let bar = progress::bar(v.cols(), self.output.quiet);
         let begun = Instant::now();
-        let late = || self.time_limit.is_some_and(|limit| begun.elapsed() >= limit);
-        let found = klnmf::decompose_with(v, &w, &settings, &|done| {
-            bar.set_position(done as u64);
-            if stop.load(Ordering::Relaxed) || late() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        });
+        let found = klnmf::decompose_with(v, &w, &settings, &|done| bar.set_position(done as u64));
         let seconds = begun.elapsed().as_secs_f64();
         bar.finish_and_clear();
         let mut found = input::about(&self.data, found)?;
-        let interrupted = stop.load(Ordering::Relaxed);
-        if found.status == Status::Stopped && !interrupted {
-            found.status = Status::TimeLimit;
-        }
         if self.simplex {
             onto_simplex(&mut found.h);
         }
         let facts = self.facts(&found, &table, seconds);
-        self.write(&table, w, &found, &facts)?;
+        self.write(&table, w, parts, &found, &facts)?;
         self.tell(&found, &table, facts)?;
-        Ok(if interrupted { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+        Ok(if found.status == Status::Stopped {
+            ExitCode::from(interrupt::EXIT_CODE)
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 
-    /// The dictionary, its atoms scaled to sum 1 if the weights are to lie on the simplex.
-    fn dictionary<T: Scalar>(&self) -> anyhow::Result<Mat<T>> {
-        let mut w: Mat<T> = read_dictionary(&self.dictionary)?;
+    /// The dictionary in V's order of rows, its atoms scaled to sum 1 if the weights are to lie on the simplex.
+    fn dictionary<T: Scalar>(&self, table: &Table<T>) -> anyhow::Result<Dictionary<T>> {
+        let mut found = Dictionary::<T>::read(&self.dictionary)?;
+        let (file, v) = (self.dictionary.display(), table.matrix.view());
+        if found.w.rows() != v.rows() {
+            let fits =
+                if found.w.rows() == v.cols() { "; it fits the transpose of V, see --transpose" } else { "" };
+            bail!("{file} has {} rows and V {}{fits}", found.w.rows(), v.rows());
+        }
+        found.align(&file.to_string(), table)?;
         if self.simplex {
-            for k in 0..w.cols() {
-                let sum: f64 = w.col(k).iter().map(|x| x.to_f64()).sum();
+            for k in 0..found.w.cols() {
+                let sum: f64 = found.w.col(k).iter().map(|x| x.to_f64()).sum();
                 if sum > 0.0 {
-                    w.col_mut(k).iter_mut().for_each(|x| *x *= T::from_f64(1.0 / sum));
+                    found.w.col_mut(k).iter_mut().for_each(|x| *x = T::from_f64(x.to_f64() / sum));
                 }
             }
         }
-        Ok(w)
+        Ok(found)
     }
 
     fn facts<T: Scalar>(
@@ -142,6 +148,7 @@ impl Decompose {
         &self,
         table: &Table<T>,
         w: Mat<T>,
+        parts: Option<Vec<String>>,
         found: &Decomposition<T>,
         facts: &Map<String, Value>,
     ) -> anyhow::Result<()> {
@@ -159,6 +166,7 @@ impl Decompose {
             metadata: Value::Object(metadata).to_string(),
             row_names: table.row_names.clone(),
             col_names: table.col_names.clone(),
+            part_names: parts,
             columns: vec![
                 column("divergence", &|c| c.divergence),
                 column("gap", &|c| c.gap),
@@ -167,7 +175,8 @@ impl Decompose {
         };
         klnmf_io::write_model(&self.out, &model)?;
         if let Some(path) = &self.csv {
-            let parts: Vec<String> = (1..=found.h.rows()).map(|k| format!("part{k}")).collect();
+            let numbered = || (1..=found.h.rows()).map(|k| format!("part{k}")).collect();
+            let parts = model.part_names.clone().unwrap_or_else(numbered);
             klnmf_io::write_csv(path, &found.h, Some(&parts), table.col_names.as_deref())?;
         }
         Ok(())
@@ -207,14 +216,44 @@ impl Decompose {
     }
 }
 
-/// W of a model, or a dense matrix.
-fn read_dictionary<T: Scalar>(path: &Path) -> anyhow::Result<Mat<T>> {
-    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"))
-        && klnmf_io::peek(path)?.kind == "klnmf model"
-    {
-        return Ok(klnmf_io::read_model(path)?.w);
+/// A dictionary with the names of its rows and its atoms.
+struct Dictionary<T> {
+    w: Mat<T>,
+    rows: Option<Vec<String>>,
+    parts: Option<Vec<String>>,
+}
+
+impl<T: Scalar> Dictionary<T> {
+    /// W of a model, or a dense matrix.
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let archive = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
+        if archive && klnmf_io::peek(path)?.kind == "klnmf model" {
+            let model = klnmf_io::read_model::<T>(path)?;
+            return Ok(Self { w: model.w, rows: model.row_names, parts: model.part_names });
+        }
+        let table = klnmf_io::read::<T>(path)?;
+        Ok(Self { w: table.matrix.into_dense(path)?, rows: table.row_names, parts: table.col_names })
     }
-    Ok(klnmf_io::read_dense(path)?)
+
+    /// Brings the rows into V's order if both have names; a name that only one of them has is an error.
+    fn align(&mut self, file: &str, table: &Table<T>) -> anyhow::Result<()> {
+        let (Some(theirs), Some(ours)) = (&self.rows, &table.row_names) else { return Ok(()) };
+        if theirs == ours {
+            return Ok(());
+        }
+        let place: HashMap<&str, usize> =
+            theirs.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+        let find = |name: &String| {
+            let none = || anyhow!("row {name:?} of V is not in {file}: the names of the rows must agree");
+            place.get(name.as_str()).copied().ok_or_else(none)
+        };
+        let order = ours.iter().map(find).collect::<anyhow::Result<Vec<usize>>>()?;
+        if place.len() != theirs.len() {
+            bail!("{file} has rows of the same name: make them differ, or remove the names");
+        }
+        self.w = Mat::from_fn(self.w.rows(), self.w.cols(), |i, k| self.w[(order[i], k)]);
+        Ok(())
+    }
 }
 
 /// With atoms that sum to 1 the optimum on the simplex is the free optimum divided by its sum: min Σ −a·log(Kx) subject

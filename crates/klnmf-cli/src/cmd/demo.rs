@@ -70,6 +70,7 @@ impl Demo {
             metadata,
             row_names: None,
             col_names: None,
+            part_names: None,
             columns: Vec::new(),
         };
         klnmf_io::write_model(&folder.join("model.npz"), &model)?;

@@ -16,20 +16,22 @@ use std::time::Duration;
 
 /// Factor V into W·H, both non-negative, with a certificate
 ///
-/// Columns of W sum to 1. `gap_w` and `gap_h` bound how much the divergence could still fall by changing W alone or H
-/// alone; the work stops when both are below --tol times the sum of V, or at a limit. Ctrl-C saves the model so far.
+/// Columns of W sum to 1. gap_w and gap_h bound how much the divergence could
+/// still fall by changing W alone or H alone; the work stops when both are below
+/// --tol times the sum of V, or at a limit. Ctrl-C saves the model so far; a
+/// second Ctrl-C quits at once.
 ///
 /// Examples:
 ///   klnmf factorize counts.mtx.gz --rank 10
-///   klnmf factorize cells.npz --transpose --rank 20 --precision f32 --report report.html
-///   klnmf factorize V.npy --init model.npz --rank 12      (go on from a model, with more parts)
+///   klnmf factorize cells.npz --transpose --rank 20 --report report.html
+///   klnmf factorize V.npy --init model.npz --rank 12   (go on, with more parts)
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Factorize {
     #[command(flatten)]
     data: Data,
     /// The number of parts; from a model with --init it may be left out, or be larger than the model's
-    #[arg(long, short, value_name = "R", required_unless_present = "init")]
+    #[arg(long, short, value_name = "R", required_unless_present = "init", allow_negative_numbers = true)]
     rank: Option<usize>,
     /// The method; auto is the right one unless you compare methods
     #[arg(long, value_enum, default_value = "auto")]
@@ -38,22 +40,22 @@ pub struct Factorize {
     #[arg(long, value_name = "START")]
     init: Option<String>,
     /// Steps on one factor before the other has its turn [default: 5 for fpa, 1 for mu and admm]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     inner: Option<usize>,
-    /// The most accesses to the data: one step on H and one on W
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    /// The most accesses to the data; a step on H and a step on W together are one
+    #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
     max_iter: usize,
     /// Stop when the gaps are below this times the sum of V; 0 never stops early
-    #[arg(long, value_name = "GAP", default_value_t = 1e-4)]
+    #[arg(long, value_name = "GAP", default_value_t = 1e-4, allow_negative_numbers = true)]
     tol: f64,
     /// Stop after this many seconds
-    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
     /// Of the random start: the same seed gives the same model
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
     /// The penalty of admm [default: 10, with V measured in units of its mean]
-    #[arg(long, value_name = "RHO")]
+    #[arg(long, value_name = "RHO", allow_negative_numbers = true)]
     rho: Option<f64>,
     /// Repeat the paper authors' programs step for step, for comparison
     #[arg(long, value_enum, value_name = "WHOM")]
@@ -107,10 +109,14 @@ impl Factorize {
         let mut settings = self.settings();
         settings.stop = Some(stop);
         settings.validate()?;
+        input::check_outputs(std::slice::from_ref(&self.data.path), &self.outputs())?;
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
-        let (w, h) = self.start(v, &settings)?;
-        crate::input::check_outputs(&self.outputs())?;
+        if let Some(rank) = self.rank {
+            input::about(&self.data, klnmf::check_rank(v, rank))?;
+            input::check_memory(&self.data, v, rank)?;
+        }
+        let (w, h) = self.start(&table, &settings)?;
 
         let bar = progress::bar(self.max_iter, self.output.quiet);
         let mut trace = Vec::new();
@@ -156,22 +162,27 @@ impl Factorize {
     }
 
     /// The start that --init and --rank describe.
-    fn start<T: Scalar>(&self, v: Matrix<'_, T>, settings: &Settings) -> anyhow::Result<(Mat<T>, Mat<T>)> {
+    fn start<T: Scalar>(&self, table: &Table<T>, settings: &Settings) -> anyhow::Result<(Mat<T>, Mat<T>)> {
+        let v = table.matrix.view();
         let given = match self.init.as_deref() {
             None | Some("random" | "nndsvd") => {
                 let rank = self.rank.context("--rank is needed: how many parts?")?;
-                return input::about(&self.data, klnmf::init(v, rank, settings.init, self.seed));
+                return input::about(&self.data, klnmf::init(v, rank, settings));
             }
             Some(given) => given,
         };
         let (w, h) = match given.split_once(',') {
-            Some((w, h)) => (klnmf_io::read_dense(Path::new(w))?, klnmf_io::read_dense(Path::new(h))?),
+            Some((w, h)) => {
+                (klnmf_io::read_dense(Path::new(w.trim()))?, klnmf_io::read_dense(Path::new(h.trim()))?)
+            }
             None if given.ends_with(".npz") => {
                 let model = klnmf_io::read_model::<T>(Path::new(given))?;
+                input::same_names(given, &model.row_names, &table.row_names)?;
                 (model.w, model.h)
             }
             None => bail!("--init {given}: give random, nndsvd, a model.npz, or two files W0.npy,H0.npy"),
         };
+        check_start(given, &v, &w, &h)?;
         match self.rank {
             Some(rank) if rank < h.rows() => {
                 bail!(
@@ -179,10 +190,7 @@ impl Factorize {
                     h.rows()
                 )
             }
-            Some(rank) if rank > h.rows() => {
-                klnmf::check_rank(v, rank)?;
-                Ok(klnmf::grow(&w, &h, rank, self.seed)?)
-            }
+            Some(rank) if rank > h.rows() => Ok(klnmf::grow(&w, &h, rank, self.seed)?),
             _ => Ok((w, h)),
         }
     }
@@ -212,6 +220,7 @@ impl Factorize {
             metadata: self.metadata(facts),
             row_names: rows.clone(),
             col_names: cols.clone(),
+            part_names: None,
             columns: Vec::new(),
         };
         klnmf_io::write_model(&self.out, &model)?;
@@ -291,6 +300,10 @@ impl Factorize {
             info.seconds
         );
         text += &certificate_text(info);
+        if matches!(solution.status, Status::IterationLimit | Status::TimeLimit) {
+            text +=
+                "advice       to come closer: raise the limit, go on with --init, or try another --seed\n";
+        }
         text += &format!(
             "model        {} (W {} × {}, H {} × {})\n",
             self.out.display(),
@@ -317,12 +330,37 @@ pub fn certificate_text(info: &Info) -> String {
     let relative = |x: f64| if info.sum > 0.0 { x / info.sum } else { 0.0 };
     format!(
         "divergence   {:.8e} ({:.3} % of the sum)\n\
-         certificate  changing W alone can gain at most {:.3e}, H alone {:.3e} (relative gap {:.1e})\n",
+         certificate  a better W alone can gain at most {:.3e}, a better H alone {:.3e} (relative gap {:.1e})\n",
         info.divergence,
         100.0 * relative(info.divergence),
         info.gap_w,
         info.gap_h,
         info.relative_gap()
+    )
+}
+
+/// Checks the sizes of a start, so that what is said names the files that it came from.
+fn check_start<T: Scalar>(given: &str, v: &Matrix<'_, T>, w: &Mat<T>, h: &Mat<T>) -> anyhow::Result<()> {
+    if w.rows() == v.rows() && h.cols() == v.cols() && w.cols() == h.rows() {
+        return Ok(());
+    }
+    let hint = if h.rows() == v.rows() && w.cols() == v.cols() {
+        "; they seem to be swapped, W comes first"
+    } else if w.rows() == v.cols() && h.cols() == v.rows() {
+        "; they fit the transpose of V, see --transpose"
+    } else {
+        ""
+    };
+    bail!(
+        "--init {given}: V is {} × {}, so W must be {} × r and H r × {}; W is {} × {} and H is {} × {}{hint}",
+        v.rows(),
+        v.cols(),
+        v.rows(),
+        v.cols(),
+        w.rows(),
+        w.cols(),
+        h.rows(),
+        h.cols()
     )
 }
 

@@ -1,8 +1,9 @@
 //! `klnmf info`: what is in a file, and what a factorisation of it would need.
 
+use super::{Precision, thread_count};
 use crate::summary::{self, bytes};
 use clap::Args;
-use klnmf::Matrix;
+use klnmf::{Matrix, Scalar};
 use klnmf_io::Summary;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -19,6 +20,12 @@ pub struct Info {
     /// The rank for which to work out the memory
     #[arg(long, short, value_name = "R", default_value_t = 10)]
     rank: usize,
+    /// Number format to work out the memory for
+    #[arg(long, value_enum, default_value = "f64")]
+    precision: Precision,
+    /// Threads to work out the memory for; 0 means one per core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: usize,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -41,7 +48,10 @@ impl Info {
                 serde_json::from_str(&metadata).unwrap_or(Value::String(metadata)),
             );
         } else if found.shape.is_some() {
-            self.look_inside(&mut facts)?;
+            match self.precision {
+                Precision::F32 => self.look_inside::<f32>(&mut facts)?,
+                Precision::F64 => self.look_inside::<f64>(&mut facts)?,
+            }
         }
         if self.json {
             summary::print_json(facts)?;
@@ -52,17 +62,26 @@ impl Info {
     }
 
     /// Reads the matrix for what only its entries tell.
-    fn look_inside(&self, facts: &mut Map<String, Value>) -> anyhow::Result<()> {
-        let table = klnmf_io::read::<f64>(&self.file)?;
+    fn look_inside<T: Scalar>(&self, facts: &mut Map<String, Value>) -> anyhow::Result<()> {
+        let table = klnmf_io::read::<T>(&self.file)?;
         let v = table.matrix.view();
         let (empty_rows, empty_cols) = v.empty();
         facts.insert("nnz".into(), json!(v.nnz()));
         facts.insert("sum".into(), summary::number(v.sum()));
         facts.insert("empty_rows".into(), json!(empty_rows));
         facts.insert("empty_cols".into(), json!(empty_cols));
-        facts.insert("bytes".into(), json!(v.bytes()));
+        let memory = klnmf::memory(v, self.rank, thread_count(self.threads));
         facts.insert("rank".into(), json!(self.rank));
-        facts.insert("memory".into(), json!(klnmf::memory(v, self.rank) as u64));
+        facts.insert("memory".into(), json!(memory.total() as f64));
+        facts.insert(
+            "memory_formula".into(),
+            json!(format!(
+                "2·V + 8·(W + H) + workspace = 2·{} + 8·{} + {}",
+                bytes(memory.v),
+                bytes(memory.factors),
+                bytes(memory.workspace)
+            )),
+        );
         facts.insert("usable".into(), json!(usable(v)));
         Ok(())
     }
@@ -88,11 +107,17 @@ impl Info {
             text += &format!("  non-zero   {nnz} ({share:.3} %), sum {}\n", facts["sum"]);
             text += &format!("  empty      {} rows, {} columns\n", facts["empty_rows"], facts["empty_cols"]);
             text += &format!("  usable     {}\n", facts["usable"].as_str().unwrap_or_default());
-            text += &self.memory_text(facts, n, m);
+            text += &format!(
+                "  memory     at most {} = {} in {} at rank {}\n",
+                facts["memory_formula"].as_str().unwrap_or_default(),
+                bytes(facts["memory"].as_f64().unwrap_or_default() as u128),
+                if self.precision == Precision::F32 { "f32" } else { "f64" },
+                self.rank
+            );
         }
         if let Some(metadata) = facts.get("metadata").and_then(Value::as_object) {
-            for (key, value) in metadata {
-                text += &format!("  {key:<10} {}\n", value.as_str().map_or(value.to_string(), str::to_owned));
+            for (key, value) in metadata.iter().filter(|(key, value)| !value.is_null() && *key != "shape") {
+                text += &format!("  {key:<11} {}\n", value.as_str().map_or(value.to_string(), str::to_owned));
             }
         }
         for array in &found.arrays {
@@ -100,24 +125,10 @@ impl Info {
         }
         text
     }
-
-    fn memory_text(&self, facts: &Map<String, Value>, n: u64, m: u64) -> String {
-        let v = facts["bytes"].as_u64().unwrap_or(0) as u128;
-        let factors = 8 * (n as u128 + m as u128) * self.rank as u128;
-        let total = facts["memory"].as_u64().unwrap_or(0) as u128;
-        format!(
-            "  memory     at most 2·V + 8·(W + H) + workspace = 2·{} + 8·{} + {} = {} in f64 at rank {}\n",
-            bytes(v),
-            bytes(factors),
-            bytes(klnmf::WORKSPACE),
-            bytes(total),
-            self.rank
-        )
-    }
 }
 
 /// Whether the matrix can be factorised as it is.
-fn usable(v: Matrix<'_, f64>) -> String {
+fn usable<T: Scalar>(v: Matrix<'_, T>) -> String {
     match v.check() {
         Ok(()) => "yes: all entries are finite and not negative".into(),
         Err(why) => format!("no: {why}"),

@@ -30,6 +30,19 @@ pub enum Order {
 }
 
 impl Order {
+    /// How many lines a `rows × cols` matrix has in this order, and how long they are.
+    pub(crate) fn lines(self, rows: usize, cols: usize) -> (usize, usize) {
+        match self {
+            Order::Columns => (cols, rows),
+            Order::Rows => (rows, cols),
+        }
+    }
+
+    /// The order with the fewer lines, hence the fewer pointers, for a sparse `rows × cols` matrix.
+    pub fn shorter(rows: usize, cols: usize) -> Self {
+        if rows < cols { Order::Rows } else { Order::Columns }
+    }
+
     /// The order of the transposed matrix on the same memory.
     pub fn flipped(self) -> Self {
         match self {
@@ -124,10 +137,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         idx: IndexSlice<'a>,
         val: &'a [T],
     ) -> Result<Self> {
-        let (lines, length) = match order {
-            Order::Columns => (cols, rows),
-            Order::Rows => (rows, cols),
-        };
+        let (lines, length) = order.lines(rows, cols);
         sparse::check_structure(lines, length, ptr, idx, val.len(), true)?;
         Ok(Self { rows, cols, order, storage: Storage::Sparse { ptr, idx, val } })
     }
@@ -191,17 +201,38 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         (count(rows), count(cols))
     }
 
+    /// The most stored entries of a row, and of a column.
+    pub fn longest(&self) -> (usize, usize) {
+        let (along, across) = match self.storage {
+            Storage::Dense(_) => {
+                (self.order.lines(self.rows, self.cols).1, self.order.lines(self.rows, self.cols).0)
+            }
+            Storage::Sparse { ptr, idx, .. } => {
+                let (lines, length) = self.order.lines(self.rows, self.cols);
+                let mut counts = vec![0u32; length];
+                (0..idx.len()).for_each(|at| counts[idx.at(at)] += 1);
+                let along = (0..lines).map(|l| ptr.at(l + 1) - ptr.at(l)).max().unwrap_or(0);
+                (along, counts.into_iter().max().unwrap_or(0) as usize)
+            }
+        };
+        match self.order {
+            Order::Columns => (across, along),
+            Order::Rows => (along, across),
+        }
+    }
+
     /// The transposed view of the same memory.
     pub fn transpose(self) -> Self {
         Self { rows: self.cols, cols: self.rows, order: self.order.flipped(), storage: self.storage }
     }
 
-    /// Checks that every entry is finite and not negative; the error names the first one, in storage order, that is not.
+    /// Checks that every entry is finite and not negative, and so is their sum; the error names the first entry, in storage
+    /// order, that is not.
     pub fn check(&self) -> Result<()> {
         let bad = |v: &T| !(v.is_finite() && *v >= T::ZERO);
         // A fold without early exit is several times faster on good data, and data is mostly good.
         if !self.values().chunks(4096).any(|chunk| chunk.iter().fold(false, |any, v| any | bad(v))) {
-            return Ok(());
+            return if self.sum().is_finite() { Ok(()) } else { Err(Error::SumOverflow) };
         }
         let at = self.values().iter().position(bad).unwrap_or(0);
         let (row, col) = Positions::new(self).of(at);

@@ -68,6 +68,13 @@ impl Indices {
         }
     }
 
+    fn copy_within(&mut self, from: std::ops::Range<usize>, to: usize) {
+        match self {
+            Indices::U32(v) => v.copy_within(from, to),
+            Indices::U64(v) => v.copy_within(from, to),
+        }
+    }
+
     fn truncate(&mut self, len: usize) {
         match self {
             Indices::U32(v) => v.truncate(len),
@@ -138,11 +145,13 @@ impl<T: Scalar> Sparse<T> {
         order: Order,
         mut replay: impl FnMut(&mut dyn FnMut(usize, usize, T) -> Result<(), E>) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let (lines, length) = if order == Order::Columns { (cols, rows) } else { (rows, cols) };
+        let (lines, length) = order.lines(rows, cols);
+        let pointers =
+            lines.checked_add(1).ok_or(Error::TooLarge { rows, cols, bytes: lines as u128 * 8 })?;
         let outside =
             |i: usize, j: usize| Error::Shape(format!("entry ({i}, {j}) lies outside {rows} × {cols}"));
         let split = |i: usize, j: usize| if order == Order::Columns { (j, i) } else { (i, j) };
-        let mut next = try_vec(lines + 1, 0usize)?;
+        let mut next = try_vec(pointers, 0usize)?;
         replay(&mut |i, j, _| {
             if i >= rows || j >= cols {
                 return Err(outside(i, j).into());
@@ -154,7 +163,7 @@ impl<T: Scalar> Sparse<T> {
             next[l + 1] += next[l];
         }
         let stored = next[lines];
-        let mut ptr = Indices::zeros(lines + 1, stored)?;
+        let mut ptr = Indices::zeros(pointers, stored)?;
         (0..=lines).for_each(|l| ptr.set(l, next[l]));
         let mut idx = Indices::zeros(stored, length)?;
         let mut val = try_vec(stored, T::ZERO)?;
@@ -224,10 +233,7 @@ impl<T: Scalar> Sparse<T> {
         let Storage::Sparse { ptr, idx, val } = view.storage() else {
             return Err(Error::Shape("a dense matrix has no compressed lines".into()));
         };
-        let (lines, length) = match view.order() {
-            Order::Columns => (view.cols(), view.rows()),
-            Order::Rows => (view.rows(), view.cols()),
-        };
+        let (lines, length) = view.order().lines(view.rows(), view.cols());
         let mut new_ptr = Indices::zeros(length + 1, val.len())?;
         let mut new_idx = Indices::zeros(val.len(), lines)?;
         let mut new_val = try_vec(val.len(), T::ZERO)?;
@@ -256,19 +262,35 @@ impl<T: Scalar> Sparse<T> {
     }
 
     fn lines_and_length(&self) -> (usize, usize) {
-        match self.order {
-            Order::Columns => (self.cols, self.rows),
-            Order::Rows => (self.rows, self.cols),
+        self.order.lines(self.rows, self.cols)
+    }
+
+    fn is_canonical(&self, begin: usize, end: usize) -> bool {
+        let rising = (begin + 1..end).all(|at| self.idx.at(at - 1) < self.idx.at(at));
+        rising && self.val[begin..end].iter().all(|v| *v != T::ZERO)
+    }
+
+    fn move_entries(&mut self, begin: usize, end: usize, to: usize) {
+        if begin != to {
+            self.idx.copy_within(begin..end, to);
+            self.val.copy_within(begin..end, to);
         }
     }
 
-    /// Sorts each line, adds up duplicates, drops zeros; in place, since there may be no room for a copy.
+    /// Sorts each line, adds up duplicates, drops zeros; in place, and a line that is in order is only moved.
     fn make_canonical(&mut self) {
         let mut line: Vec<(usize, T)> = Vec::new();
         let mut write = 0;
         let mut begin = self.ptr.at(0);
         for l in 0..self.lines_and_length().0 {
             let end = self.ptr.at(l + 1);
+            if self.is_canonical(begin, end) {
+                self.move_entries(begin, end, write);
+                write += end - begin;
+                self.ptr.set(l + 1, write);
+                begin = end;
+                continue;
+            }
             line.clear();
             line.extend((begin..end).map(|at| (self.idx.at(at), self.val[at])));
             if !line.is_sorted_by_key(|e| e.0) {
@@ -314,8 +336,11 @@ pub(crate) fn check_structure(
     strict: bool,
 ) -> Result<()> {
     let fail = |what: String| Err(Error::Shape(what));
-    if ptr.len() != lines + 1 {
-        return fail(format!("the pointer array has {} entries, {} expected", ptr.len(), lines + 1));
+    if ptr.len().checked_sub(1) != Some(lines) {
+        return fail(format!(
+            "the pointer array has {} entries for {lines} lines, one more is expected",
+            ptr.len()
+        ));
     }
     if idx.len() != values {
         return fail(format!("{} indices for {values} values", idx.len()));

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | a, x | a column of V and its weights |
 //! | χ | the dual point, negative on the support S = {a > 0} and 0 off it |
-//! | w | the metric: x plus 1 % of an even spread of Σa over the atoms, so that zeros can leave |
+//! | w | the metric: x plus 1 % (less if c < 1) of an even spread of Σa over the atoms, so that zeros can leave |
 //! | σ, τ | dual and primal steps: σ = 1/(c·Kw), τ = c·w/Kᵀ1 |
 //! | c | the primal weight of the column |
 //!
@@ -15,8 +15,9 @@
 //! The steps are diagonal and satisfy Pock & Chambolle's condition (2011, α = 1) by construction; from χ = −a/Kx with
 //! c = 1 the first step is the multiplicative update. Every half-step starts from x on its best ray (ΣKx = Σa) and from
 //! χ = −a/Kx, and ends with a comparison: if the divergence of the column has risen, the column takes the
-//! multiplicative update instead and halves its c; otherwise c grows by a tenth, up to 8. So no half-step ends worse
-//! than it began, and c finds its own size column by column.
+//! multiplicative update instead, with zeros that want to grow woken, and halves its c; otherwise c grows by a tenth, up
+//! to 8. So no half-step ends worse than it began, up to rounding (16 ε Σa), and c finds its own size column by column. A factorisation begins with
+//! ten multiplicative updates of both factors in turn.
 
 use super::{HalfState, HalfStep, mu};
 use crate::block::{Block, Work};
@@ -27,6 +28,9 @@ use std::ops::Range;
 const SPREAD: f64 = 0.01;
 const FIRST_WEIGHT: f64 = 2.0;
 const LARGEST_WEIGHT: f64 = 8.0;
+const SMALLEST_WEIGHT: f64 = 1e-3;
+/// What a zero weight that wants to grow begins with, as a share of the even spread.
+const WAKE: f64 = 1e-6;
 
 /// Solver state: the primal weight of every column of V, and of every row.
 pub(crate) struct Fpa {
@@ -61,8 +65,9 @@ fn half_step<T: Scalar>(b: &Block<'_, T>, x: &mut [T], c: &mut [f64], work: &mut
         store(b, &rows, z, chi);
     });
     x_mu[..x.len()].copy_from_slice(x);
-    for (x, g) in x_mu[..x.len()].chunks_mut(b.r).zip(g.chunks(b.r)) {
+    for ((x, g), sum) in x_mu[..x.len()].chunks_mut(b.r).zip(g.chunks(b.r)).zip(b.sums) {
         mu::multiply(x, g, b.k_sum);
+        wake(x, g, b.k_sum, WAKE * sum / b.r as f64);
     }
     metric(b, x, c, z0, sigma, tau);
     chi[..b.p * b.q].iter_mut().for_each(|y| *y = -*y);
@@ -109,7 +114,7 @@ fn store<T: Scalar>(b: &Block<'_, T>, rows: &Range<usize>, z: &[T], to: &mut [T]
 /// The steps in the metric w = x + spread: σ = 1/(c·Kw), with Kw = Kx + spread·K(1/Kᵀ1), and τ = c·w/Kᵀ1.
 fn metric<T: Scalar>(b: &Block<'_, T>, x: &[T], c: &[f64], z0: &[T], sigma: &mut [T], tau: &mut [T]) {
     for (column, weight) in c.iter().enumerate() {
-        let spread = T::from_f64(SPREAD * b.sums[column] / b.r as f64);
+        let spread = T::from_f64(SPREAD * weight.min(1.0) * b.sums[column] / b.r as f64);
         let weight = T::from_f64(*weight);
         let part = b.part(column, &(0..b.p));
         kernel::simd(
@@ -123,6 +128,15 @@ fn metric<T: Scalar>(b: &Block<'_, T>, x: &[T], c: &[f64], z0: &[T], sigma: &mut
         let at = column * b.r..(column + 1) * b.r;
         for ((tau, x), k) in tau[at.clone()].iter_mut().zip(&x[at]).zip(b.k_sum) {
             *tau = if *k > T::ZERO { weight * (*x + spread / *k) / *k } else { T::ZERO };
+        }
+    }
+}
+
+/// A multiplicative update cannot leave zero. Where ρ > 1 the divergence falls by leaving it, so the weight gets a little.
+fn wake<T: Scalar>(x: &mut [T], g: &[T], k_sum: &[T], little: f64) {
+    for ((x, g), k) in x.iter_mut().zip(g).zip(k_sum) {
+        if *x == T::ZERO && *g > *k {
+            *x = T::from_f64(little / k.to_f64());
         }
     }
 }
@@ -159,12 +173,12 @@ fn keep_the_better<T: Scalar>(
         // On the best ray z = (Σa/total)·Kx, and the sums of both models are Σa: only the logarithms differ.
         let rise = if sum == 0.0 { 0.0 } else { change[column] + sum * (total / sum).ln() };
         // At the optimum the sign of the change is rounding, and a decision on it would be a coin toss.
-        if rise <= T::EPSILON.to_f64() * 64.0 * sum {
+        if rise <= 16.0 * T::EPSILON.to_f64() * sum {
             to_best_ray(b, x, sum);
             c[column] = (c[column] * 1.1).min(LARGEST_WEIGHT);
         } else {
             x.copy_from_slice(&x_mu[column * b.r..][..b.r]);
-            c[column] = (c[column] * 0.5).max(1.0 / LARGEST_WEIGHT);
+            c[column] = (c[column] * 0.5).max(SMALLEST_WEIGHT);
         }
     }
 }

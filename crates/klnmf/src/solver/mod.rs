@@ -11,12 +11,15 @@ use crate::{Error, Mat, Result, Scalar};
 
 /// The method that [`factorize`](crate::factorize) alternates with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Solver {
     /// The first-order primal-dual algorithm in its support form, with steps in the metric of the EM algorithm and a
-    /// primal weight that adapts column by column. Dense and sparse. Never raises the divergence.
+    /// primal weight that adapts column by column, after ten multiplicative updates. Dense and sparse. Never raises the
+    /// divergence, up to rounding.
     #[default]
     Fpa,
-    /// Multiplicative updates, which are the EM algorithm. Dense and sparse. Never raises the divergence; zeros stay.
+    /// Multiplicative updates, which are the EM algorithm. Dense and sparse. Never raises the divergence, up to rounding;
+    /// zeros stay.
     Mu,
     /// The alternating direction method of multipliers of Sun & Févotte (2014). Dense only. May raise the divergence.
     Admm,
@@ -91,8 +94,9 @@ pub(crate) struct HalfState<'a, 'v, T> {
 }
 
 impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
-    pub fn new(side: Side, half: &'a Half<'v, T>, pool: &'a Pool, r: usize) -> Self {
-        let (dictionary, scratch) = (Dictionary::new(half, r), half.scratch(pool, r));
+    /// `metric`: whether the method wants [`Block::u`].
+    pub fn new(side: Side, half: &'a Half<'v, T>, pool: &'a Pool, r: usize, metric: bool) -> Self {
+        let (dictionary, scratch) = (Dictionary::new(half, r, metric), half.scratch(pool, r));
         Self { side, half, dictionary, pool, scratch }
     }
 
@@ -133,17 +137,36 @@ pub(crate) struct Alternation<'a, 'v, T, S> {
     pub step: S,
     /// What moves, in this order. The authors' multiplicative program moves W first; everything else H.
     pub order: Vec<Side>,
+    /// Accesses that are still to be multiplicative updates of both factors in turn. A random start has little to say, and
+    /// a method that takes it at its word settles early, in a poor place.
+    pub warm_up: usize,
 }
 
 impl<T: Scalar, S: HalfStep<T>> Method<T> for Alternation<'_, '_, T, S> {
     fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
-        let Factors { wt, h } = factors;
-        let [h_half, w_half] = &mut self.halves;
-        for side in &self.order {
-            match side {
-                Side::H => self.step.update(h_half, wt, h, steps),
-                Side::W => self.step.update(w_half, h, wt, steps),
-            }
+        if self.warm_up > 0 {
+            self.warm_up = self.warm_up.saturating_sub(steps);
+            (0..steps).for_each(|_| alternate(&mut self.halves, &self.order, &mut mu::Mu, factors, 1));
+        } else {
+            alternate(&mut self.halves, &self.order, &mut self.step, factors, steps);
+        }
+    }
+}
+
+/// `steps` steps on each of the factors in `order`.
+fn alternate<T: Scalar>(
+    halves: &mut [HalfState<'_, '_, T>; 2],
+    order: &[Side],
+    step: &mut impl HalfStep<T>,
+    factors: &mut Factors<T>,
+    steps: usize,
+) {
+    let Factors { wt, h } = factors;
+    let [h_half, w_half] = halves;
+    for side in order {
+        match side {
+            Side::H => step.update(h_half, wt, h, steps),
+            Side::W => step.update(w_half, h, wt, steps),
         }
     }
 }

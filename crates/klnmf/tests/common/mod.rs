@@ -73,15 +73,23 @@ pub struct Known {
 }
 
 /// Draws W, an optimal H with zeros and a dual t = −y that satisfies the optimality conditions, and derives
-/// V = t∘(WH): Wᵀt = Wᵀ1 on the atoms in use, ≤ elsewhere.
-pub fn known_optimum(seed: u64, n: usize, m: usize, r: usize, active: usize) -> Known {
+/// V = t∘(WH): Wᵀt = Wᵀ1 on the atoms in use, ≤ elsewhere. With `zeros`, every eighth row of V is zero (t = 0 there): the
+/// case in which the support form matters.
+pub fn known_optimum(seed: u64, n: usize, m: usize, r: usize, active: usize, zeros: bool) -> Known {
     let mut random = Random(seed);
     let mut w = random.matrix(n, r, 0.0, 1.0);
     // e is orthogonal to the active atoms; t = 1 + e then meets their conditions with equality.
     let mut e: Vec<f64> = (0..n).map(|_| 2.0 * random.uniform() - 1.0).collect();
-    project_out(&mut e, &w, active);
-    let largest = e.iter().fold(0.0f64, |a, b| a.max(b.abs()));
-    e.iter_mut().for_each(|x| *x *= 0.8 / largest.max(1e-300));
+    let free: Vec<usize> = (0..n).filter(|i| !zeros || i % 8 != 0).collect();
+    project_out(&mut e, &w, active, &free);
+    let largest = free.iter().fold(0.0f64, |a, &i| a.max(e[i].abs()));
+    e.iter_mut().for_each(|x| *x *= 0.5 / largest.max(1e-300));
+    if zeros {
+        // e = −1 on the zero rows; the others make up for it with a correction in the span of the active atoms.
+        (0..n).filter(|i| i % 8 == 0).for_each(|i| e[i] = -1.0);
+        balance(&mut e, &w, active, &free);
+        assert!(free.iter().all(|&i| e[i] > -1.0), "t must be positive on the support");
+    }
     // The other atoms get less weight where e > 0 until their inequality holds, strictly.
     for k in active..r {
         let part =
@@ -101,22 +109,36 @@ pub fn known_optimum(seed: u64, n: usize, m: usize, r: usize, active: usize) -> 
     Known { v, w, h, optimum }
 }
 
-/// Makes e orthogonal to the first `active` columns of w, by Gram-Schmidt on a copy, twice.
-fn project_out(e: &mut [f64], w: &Mat<f64>, active: usize) {
-    let mut basis: Vec<Vec<f64>> = Vec::new();
-    let remove = |x: &mut [f64], basis: &[Vec<f64>]| {
-        for b in basis.iter().chain(basis) {
-            let along: f64 = x.iter().zip(b).map(|(x, b)| x * b).sum();
-            x.iter_mut().zip(b).for_each(|(x, b)| *x -= along * b);
-        }
-    };
+/// Changes e on the rows `free` so that it is orthogonal to the first `active` columns of w, over all rows, by a
+/// correction in their span: the normal equations, solved by elimination.
+fn balance(e: &mut [f64], w: &Mat<f64>, active: usize, free: &[usize]) {
+    let mut system: Vec<Vec<f64>> = (0..active)
+        .map(|k| {
+            let row = (0..active).map(|l| free.iter().map(|&i| w[(i, k)] * w[(i, l)]).sum());
+            let residual: f64 = (0..e.len()).map(|i| w[(i, k)] * e[i]).sum();
+            row.chain([-residual]).collect()
+        })
+        .collect();
     for k in 0..active {
-        let mut column = w.col(k).to_vec();
-        remove(&mut column, &basis);
-        let length = column.iter().map(|x| x * x).sum::<f64>().sqrt();
-        basis.push(column.iter().map(|x| x / length).collect());
+        let pivot = system[k].clone();
+        for (l, row) in system.iter_mut().enumerate().filter(|(l, _)| *l != k) {
+            let factor = row[k] / pivot[k];
+            row.iter_mut().zip(&pivot).for_each(|(x, p)| *x -= factor * p);
+            debug_assert!(l != k);
+        }
     }
-    remove(e, &basis);
+    for k in 0..active {
+        let step = system[k][active] / system[k][k];
+        free.iter().for_each(|&i| e[i] += step * w[(i, k)]);
+    }
+}
+
+/// Makes e on the rows `free` orthogonal to the first `active` columns of w there.
+fn project_out(e: &mut [f64], w: &Mat<f64>, active: usize, free: &[usize]) {
+    let fixed: Vec<(usize, f64)> = (0..e.len()).filter(|i| !free.contains(i)).map(|i| (i, e[i])).collect();
+    fixed.iter().for_each(|(i, _)| e[*i] = 0.0);
+    balance(e, w, active, free);
+    balance(e, w, active, free);
 }
 
 pub fn sparse(v: &Mat<f64>) -> Sparse<f64> {
