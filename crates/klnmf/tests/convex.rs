@@ -3,16 +3,17 @@
 mod common;
 
 use common::{Random, close, known_optimum, naive_divergence, sparse};
-use klnmf::{
-    DecomposeSettings, Init, Mat, Settings, Solver, Sparse, Update, decompose, factorize_from, init,
-};
+use klnmf::{DecomposeSettings, Mat, Settings, Solver, Sparse, Update, decompose, factorize_from, init};
 use std::ops::ControlFlow;
 
-const SHAPES: [(usize, usize, usize, usize); 6] =
+/// n, m, r and the number of atoms in use.
+type Shape = (usize, usize, usize, usize);
+
+const SHAPES: [Shape; 6] =
     [(60, 5, 6, 4), (200, 12, 15, 10), (40, 40, 20, 12), (30, 3, 1, 1), (25, 4, 12, 12), (300, 2, 50, 30)];
 
 /// Every shape without and with zeros in V.
-fn problems() -> impl Iterator<Item = (usize, ((usize, usize, usize, usize), bool))> {
+fn problems() -> impl Iterator<Item = (usize, (Shape, bool))> {
     SHAPES.into_iter().flat_map(|shape| [(shape, false), (shape, true)]).enumerate()
 }
 
