@@ -8,15 +8,15 @@
 //! this file is written for blocks and does not know which it was.
 
 use crate::kernel;
-use crate::linalg::{View, matmul};
 use crate::matrix::{Columns, Index, IndexSlice, Matrix};
+use crate::packed::Packed;
 use crate::parallel::{PerThread, Pool};
 use crate::{Mat, Result, Scalar};
 use std::any::TypeId;
 use std::ops::Range;
 
 /// Rows of KX that are worked at a time, so that they stay in cache between the two products.
-const TILE_ROWS: usize = 256;
+const TILE_ROWS: usize = 128;
 
 /// Columns in a panel. It depends on the data alone: some panels for every thread, yet wide enough for the products, and no
 /// more than half a mebibyte of doubles, so that the workspace is bounded.
@@ -24,8 +24,8 @@ fn panel_width(rows: usize, cols: usize, sparse: bool) -> usize {
     if sparse {
         return cols.div_ceil(64).clamp(1, 64);
     }
-    let fits = ((1 << 16) / rows.max(1)).clamp(1, 32);
-    cols.div_ceil(16).clamp(1, fits)
+    // Multiples of the numbers of columns that the kernels take at a time.
+    [24, 12, 8, 4, 2].into_iter().find(|&w| cols >= 8 * w && rows * w <= 1 << 16).unwrap_or(1)
 }
 
 /// Bytes of the workspaces of one thread for a `rows × cols` half whose longest column has `longest` stored entries: the
@@ -130,8 +130,8 @@ pub(crate) struct Dictionary<S> {
     r: usize,
     /// Kᵀ, r × p: rows of K contiguous, to be gathered for sparse columns. Empty if V is dense.
     rows: Vec<S>,
-    /// K, p × r, column-major, for dense V. Empty if V is sparse.
-    k: Vec<S>,
+    /// K packed for products, for dense V.
+    packed: Option<Packed<S>>,
     /// Kᵀ1.
     pub k_sum: Vec<S>,
     /// K(1/Kᵀ1): row i's share of every atom, added up. Empty if nobody wants it.
@@ -147,7 +147,7 @@ impl<S: Scalar> Dictionary<S> {
         Self {
             r,
             rows: vec![S::ZERO; if sparse { p * r } else { 0 }],
-            k: vec![S::ZERO; if sparse { 0 } else { p * r }],
+            packed: (!sparse).then(|| Packed::new(p, r)),
             k_sum: vec![S::ZERO; r],
             u: vec![S::ZERO; if with_u { p } else { 0 }],
             sums: vec![0.0; r],
@@ -170,16 +170,12 @@ impl<S: Scalar> Dictionary<S> {
         }
         for i in 0..p {
             let row = kt.col(i);
-            if self.k.is_empty() {
+            if self.packed.is_none() {
                 self.rows[i * r..][..r].iter_mut().zip(row).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
             }
         }
-        if !self.k.is_empty() {
-            for l in 0..r {
-                for (i, to) in self.k[l * p..][..p].iter_mut().enumerate() {
-                    *to = S::from_f64(kt.as_slice()[i * r + l].to_f64());
-                }
-            }
+        if let Some(packed) = &mut self.packed {
+            packed.set(kt);
         }
     }
 }
@@ -236,7 +232,8 @@ impl<S: Scalar> Load<S> {
         let (p, values, k, u) = match v.storage() {
             crate::matrix::Storage::Dense(data) => {
                 let p = v.rows();
-                (p, &data[first * p..cols.end * p], &dictionary.k[..], &dictionary.u[..])
+                let k = dictionary.packed.as_ref().map_or(Atoms::Gathered(&[]), Atoms::Packed);
+                (p, &data[first * p..cols.end * p], k, &dictionary.u[..])
             }
             crate::matrix::Storage::Sparse { ptr, idx, val } => {
                 let range = ptr.at(first)..ptr.at(first + 1);
@@ -244,7 +241,7 @@ impl<S: Scalar> Load<S> {
                     IndexSlice::U32(idx) => gather(&idx[range.clone()], r, dictionary, k, u),
                     IndexSlice::U64(idx) => gather(&idx[range.clone()], r, dictionary, k, u),
                 }
-                (range.len(), &val[range], &k[..], &u[..])
+                (range.len(), &val[range], Atoms::Gathered(k), &u[..])
             }
         };
         Block { first, p, q, r, a: in_precision(values, a), k, u, k_sum: &dictionary.k_sum, sums }
@@ -276,6 +273,15 @@ fn in_precision<'a, T: Scalar, S: Scalar>(values: &'a [T], room: &'a mut [S]) ->
     room
 }
 
+/// The dictionary of a block.
+#[derive(Clone, Copy)]
+pub(crate) enum Atoms<'a, S> {
+    /// All of it.
+    Packed(&'a Packed<S>),
+    /// The rows of one sparse column, p × r, column-major.
+    Gathered(&'a [S]),
+}
+
 /// Some columns of V, all with the same rows of the dictionary.
 pub(crate) struct Block<'a, S> {
     /// The first column's number in V.
@@ -287,7 +293,7 @@ pub(crate) struct Block<'a, S> {
     /// p × q: the columns of V.
     pub a: &'a [S],
     /// p × r: the dictionary on these rows.
-    pub k: &'a [S],
+    pub k: Atoms<'a, S>,
     /// K(1/Kᵀ1) on these rows.
     pub u: &'a [S],
     /// Kᵀ1 over *all* rows, also those that a sparse block leaves out.
@@ -318,7 +324,7 @@ impl<S: Scalar> Block<'_, S> {
         tile: &mut [S],
         mut f: impl FnMut(Range<usize>, &mut [S]),
     ) {
-        let Block { p, q, r, k, .. } = *self;
+        let Block { p, q, r, .. } = *self;
         if let Some(g) = &mut g {
             g[..r * q].fill(S::ZERO);
         }
@@ -326,20 +332,17 @@ impl<S: Scalar> Block<'_, S> {
             let rows = start..(start + TILE_ROWS).min(p);
             let n = rows.len();
             let z = &mut tile[..n * q];
-            let k = &k[start..];
             if let Some(x) = x {
-                if q == 1 {
-                    kernel::multiply(k, p, &x[..r], z);
-                } else {
-                    matmul(z, n, View::columns(k, n, r, p), View::columns(x, r, q, r), false);
+                match self.k {
+                    Atoms::Packed(k) => k.multiply(&rows, &x[..r * q], q, z),
+                    Atoms::Gathered(k) => kernel::multiply(&k[start..], p, &x[..r], z),
                 }
             }
-            f(rows, z);
+            f(rows.clone(), z);
             if let Some(g) = &mut g {
-                if q == 1 {
-                    kernel::multiply_transposed(k, p, z, &mut g[..r]);
-                } else {
-                    matmul(g, r, View::columns(k, n, r, p).t(), View::columns(z, n, q, n), true);
+                match self.k {
+                    Atoms::Packed(k) => k.multiply_transposed(&rows, z, q, &mut g[..r * q]),
+                    Atoms::Gathered(k) => kernel::multiply_transposed(&k[start..], p, z, &mut g[..r]),
                 }
             }
         }

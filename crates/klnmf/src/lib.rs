@@ -70,6 +70,7 @@ mod kernel;
 mod linalg;
 pub mod matrix;
 mod memory;
+mod packed;
 mod parallel;
 mod scalar;
 mod solver;

@@ -1,0 +1,308 @@
+//! The two products of a pass over dense data, z = Kx and g = Kᵀt, from a dictionary packed for vector registers.
+//!
+//! Both are the same kernel: a strip of the packed matrix, some vectors wide, times a few columns, summed in registers
+//! over the common length. For z the strip is a few rows of K and the sum runs over the atoms; for g it is a few atoms
+//! and the sum runs over the rows. Every number is a chain of fused multiply-adds in the order of that sum, so the bits
+//! do not depend on the width of the vectors.
+
+// The kernels are loops over constant ranges that index several arrays at once.
+#![allow(clippy::needless_range_loop)]
+
+use crate::{Mat, Scalar};
+use std::ops::Range;
+
+/// Vectors beside each other in a strip: with six or eight columns the sums just fill the registers. The last strip has
+/// one if that is enough.
+const VECTORS: usize = 2;
+
+/// The widest instruction set of this processor that the kernels are compiled for.
+#[derive(Clone, Copy)]
+enum Level {
+    #[cfg(target_arch = "x86_64")]
+    Avx512(pulp::x86::V4),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(pulp::x86::V3),
+    /// 16-byte vectors, which every processor has.
+    Plain,
+}
+
+impl Level {
+    fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if let Some(simd) = pulp::x86::V4::try_new() {
+                return Level::Avx512(simd);
+            }
+            if let Some(simd) = pulp::x86::V3::try_new() {
+                return Level::Avx2(simd);
+            }
+        }
+        Level::Plain
+    }
+
+    fn vector_bytes(self) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512(_) => 64,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(_) => 32,
+            Level::Plain => 16,
+        }
+    }
+}
+
+/// A dictionary K (p × r) in the two layouts that the products want.
+pub(crate) struct Packed<S> {
+    level: Level,
+    p: usize,
+    r: usize,
+    /// Numbers across a strip.
+    width: usize,
+    /// Strips of rows: the entries of `width` rows side by side, atom after atom.
+    rows: Vec<S>,
+    /// Strips of atoms: the entries of `width` atoms side by side, row after row.
+    atoms: Vec<S>,
+}
+
+impl<S: Scalar> Packed<S> {
+    /// Room for p rows and r atoms.
+    pub fn new(p: usize, r: usize) -> Self {
+        let level = Level::detect();
+        let width = VECTORS * level.vector_bytes() / size_of::<S>();
+        let rows = vec![S::ZERO; p.next_multiple_of(width / VECTORS) * r];
+        let atoms = vec![S::ZERO; r.next_multiple_of(width / VECTORS) * p];
+        Self { level, p, r, width, rows, atoms }
+    }
+
+    /// Packs K from its transpose (r × p).
+    pub fn set<T: Scalar>(&mut self, kt: &Mat<T>) {
+        let (p, r, width) = (self.p, self.r, self.width);
+        for first in (0..p).step_by(width) {
+            let across = strip_width(p - first, width);
+            let live = across.min(p - first);
+            let strip = &mut self.rows[first * r..][..across * r];
+            let from = &kt.as_slice()[first * r..];
+            for (k, line) in strip.chunks_exact_mut(across).enumerate() {
+                for (l, to) in line[..live].iter_mut().enumerate() {
+                    *to = S::from_f64(from[l * r + k].to_f64());
+                }
+            }
+        }
+        for first in (0..r).step_by(width) {
+            let across = strip_width(r - first, width);
+            let live = across.min(r - first);
+            let strip = &mut self.atoms[first * p..][..across * p];
+            for (line, row) in strip.chunks_exact_mut(across).zip(kt.as_slice().chunks_exact(r)) {
+                let row = &row[first..][..live];
+                line.iter_mut().zip(row).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
+            }
+        }
+    }
+
+    /// z ← K x for some rows, which begin at a multiple of the strip's width: x is r × q, z is rows × q.
+    pub fn multiply(&self, rows: &Range<usize>, x: &[S], q: usize, z: &mut [S]) {
+        // Only the last strip of all may be narrow, so the rows end with a whole one or with the matrix.
+        assert!(
+            rows.start.is_multiple_of(self.width)
+                && (rows.end.is_multiple_of(self.width) || rows.end == self.p)
+        );
+        self.run(
+            &self.rows[rows.start * self.r..],
+            Lines { stride: self.r, skip: 0, depth: self.r },
+            x,
+            q,
+            z,
+            rows.len(),
+            false,
+        );
+    }
+
+    /// g ← g + Kᵀt for some rows: t is rows × q, g is r × q.
+    pub fn multiply_transposed(&self, rows: &Range<usize>, t: &[S], q: usize, g: &mut [S]) {
+        let lines = Lines { stride: self.p, skip: rows.start, depth: rows.len() };
+        self.run(&self.atoms, lines, t, q, g, self.r, true);
+    }
+
+    /// c ← [c +] A b: A in strips, b depth × q, c height × q.
+    fn run(&self, strips: &[S], lines: Lines, b: &[S], q: usize, c: &mut [S], height: usize, add: bool) {
+        let product = Product { strips, lines, b, q, c, height, add };
+        let single = size_of::<S>() == 4;
+        match self.level {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512(simd) => simd.vectorize(
+                #[inline(always)]
+                || if single { product.run::<16, 8>() } else { product.run::<8, 8>() },
+            ),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(simd) => simd.vectorize(
+                #[inline(always)]
+                || if single { product.run::<8, 6>() } else { product.run::<4, 6>() },
+            ),
+            Level::Plain => {
+                if single {
+                    product.run::<4, 6>()
+                } else {
+                    product.run::<2, 6>()
+                }
+            }
+        }
+    }
+}
+
+/// The width of the strip that begins where `left` lines are left: half of it if that is enough.
+fn strip_width(left: usize, width: usize) -> usize {
+    if left <= width / VECTORS { width / VECTORS } else { width }
+}
+
+/// Which lines of a strip a product takes: `depth` of its `stride` lines, after the first `skip`.
+#[derive(Clone, Copy)]
+struct Lines {
+    stride: usize,
+    skip: usize,
+    depth: usize,
+}
+
+/// One product of strips with columns.
+struct Product<'a, S> {
+    strips: &'a [S],
+    lines: Lines,
+    b: &'a [S],
+    q: usize,
+    c: &'a mut [S],
+    height: usize,
+    add: bool,
+}
+
+/// As many numbers as a register holds; the compiler keeps them in one.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Lanes<S, const L: usize>([S; L]);
+
+impl<S: Scalar> Product<'_, S> {
+    /// All columns, `N` at a time and then what is left. `L`: numbers in a register.
+    #[inline(always)]
+    fn run<const L: usize, const N: usize>(mut self) {
+        let mut j = 0;
+        while j + N <= self.q {
+            self.columns::<L, N>(j);
+            j += N;
+        }
+        while j + 4 <= self.q {
+            self.columns::<L, 4>(j);
+            j += 4;
+        }
+        while j + 2 <= self.q {
+            self.columns::<L, 2>(j);
+            j += 2;
+        }
+        while j < self.q {
+            self.columns::<L, 1>(j);
+            j += 1;
+        }
+    }
+
+    /// `N` columns from column `j` on, strip after strip.
+    #[inline(always)]
+    fn columns<const L: usize, const N: usize>(&mut self, j: usize) {
+        for first in (0..self.height).step_by(VECTORS * L) {
+            if self.height - first > L {
+                self.strip::<L, VECTORS, N>(first, j);
+            } else {
+                self.strip::<L, 1, N>(first, j);
+            }
+        }
+    }
+
+    /// The strip of `V` vectors that begins at line `first` of c, times `N` columns.
+    #[inline(always)]
+    fn strip<const L: usize, const V: usize, const N: usize>(&mut self, first: usize, j: usize) {
+        let (Lines { stride, skip, depth }, height) = (self.lines, self.height);
+        let b = &self.b[j * depth..][..N * depth];
+        let c = &mut self.c[j * height..][..N * height];
+        let a = &self.strips[first * stride + skip * V * L..][..depth * V * L];
+        let sums = strip_times_columns::<S, L, V, N>(a, b, depth);
+        let live = (V * L).min(height - first);
+        for n in 0..N {
+            let to = &mut c[n * height + first..][..live];
+            if live == V * L {
+                for v in 0..V {
+                    for l in 0..L {
+                        let place = &mut to[v * L + l];
+                        *place = if self.add { *place + sums[n][v].0[l] } else { sums[n][v].0[l] };
+                    }
+                }
+            } else {
+                // Through memory: picking single numbers from registers would keep all of them out of registers.
+                let mut all = [[S::ZERO; L]; V];
+                for v in 0..V {
+                    all[v] = sums[n][v].0;
+                }
+                for (place, sum) in to.iter_mut().zip(all.as_flattened()) {
+                    *place = if self.add { *place + *sum } else { *sum };
+                }
+            }
+        }
+    }
+}
+
+/// The heart: for every line of the strip one load of its vectors and one broadcast for each column.
+#[inline(always)]
+fn strip_times_columns<S: Scalar, const L: usize, const V: usize, const N: usize>(
+    a: &[S],
+    b: &[S],
+    depth: usize,
+) -> [[Lanes<S, L>; V]; N] {
+    assert!(a.len() >= depth * V * L && b.len() >= N * depth);
+    let mut sums = [[Lanes([S::ZERO; L]); V]; N];
+    for k in 0..depth {
+        // Safety: k < depth, and the assertion above leaves room for `depth` lines of V · L numbers.
+        let line: [Lanes<S, L>; V] = std::array::from_fn(|v| unsafe {
+            a.as_ptr().add((k * V + v) * L).cast::<Lanes<S, L>>().read_unaligned()
+        });
+        for n in 0..N {
+            // Safety: n < N and k < depth, and b holds N columns of `depth` numbers.
+            let x = unsafe { *b.get_unchecked(n * depth + k) };
+            for v in 0..V {
+                for l in 0..L {
+                    sums[n][v].0[l] = line[v].0[l].mul_add(x, sums[n][v].0[l]);
+                }
+            }
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example(r: usize, p: usize, seed: usize) -> Mat<f64> {
+        Mat::from_fn(r, p, |i, j| ((i * 31 + j * 17 + seed) % 23) as f64 / 7.0 + 0.125)
+    }
+
+    /// Both products against plain loops, for shapes that leave remainders everywhere; whole numbers of eighths are
+    /// exact, so the comparison is too.
+    #[test]
+    fn products_are_right_in_every_shape() {
+        for (p, r, q) in
+            [(1, 1, 1), (5, 3, 2), (16, 16, 8), (33, 10, 7), (70, 49, 13), (128, 17, 24), (100, 40, 9)]
+        {
+            let (kt, x, t) = (example(r, p, 1), example(r, q, 2), example(p, q, 3));
+            let mut packed = Packed::<f64>::new(p, r);
+            packed.set(&kt);
+            let (mut z, mut g) = (vec![7.0; p * q], vec![1.0; r * q]);
+            packed.multiply(&(0..p), x.as_slice(), q, &mut z);
+            packed.multiply_transposed(&(0..p), t.as_slice(), q, &mut g);
+            for j in 0..q {
+                for i in 0..p {
+                    let want: f64 = (0..r).map(|k| kt[(k, i)] * x[(k, j)]).sum();
+                    assert!((z[j * p + i] - want).abs() < 1e-12 * want, "{p} {r} {q}");
+                }
+                for k in 0..r {
+                    let want: f64 = 1.0 + (0..p).map(|i| kt[(k, i)] * t[(i, j)]).sum::<f64>();
+                    assert!((g[j * r + k] - want).abs() < 1e-12 * want, "{p} {r} {q}");
+                }
+            }
+        }
+    }
+}
