@@ -1,5 +1,6 @@
 //! The verbs, one per file.
 
+mod bench;
 mod decompose;
 mod demo;
 mod factorize;
@@ -29,6 +30,7 @@ enum Verb {
     Decompose(decompose::Decompose),
     Info(info::Info),
     Demo(demo::Demo),
+    Bench(bench::Bench),
 }
 
 impl Cli {
@@ -39,6 +41,7 @@ impl Cli {
             Verb::Decompose(verb) => verb.run(),
             Verb::Info(verb) => verb.run(),
             Verb::Demo(verb) => verb.run(),
+            Verb::Bench(verb) => verb.run(),
         }
     }
 }
