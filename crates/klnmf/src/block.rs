@@ -19,13 +19,16 @@ use std::ops::Range;
 const TILE_ROWS: usize = 128;
 
 /// Columns in a panel. It depends on the data alone: some panels for every thread, yet wide enough for the products, and no
-/// more than half a mebibyte of doubles, so that the workspace is bounded.
+/// more than a mebibyte of doubles, so that the workspace is bounded.
 fn panel_width(rows: usize, cols: usize, sparse: bool) -> usize {
     if sparse {
         return cols.div_ceil(64).clamp(1, 64);
     }
-    // Multiples of the numbers of columns that the kernels take at a time.
-    [24, 12, 8, 4, 2].into_iter().find(|&w| cols >= 8 * w && rows * w <= 1 << 16).unwrap_or(1)
+    // Eight panels or more, in multiples of the number of columns that the kernels take at a time. Wide panels read the
+    // dictionary less often.
+    let fits = ((1 << 17) / rows.max(1)).clamp(1, 48);
+    let width = cols.div_ceil(8);
+    if width >= 8 { width.next_multiple_of(8).min(fits) } else { width.clamp(1, fits) }
 }
 
 /// Bytes of the workspaces of one thread for a `rows × cols` half whose longest column has `longest` stored entries: the
@@ -251,12 +254,22 @@ impl<S: Scalar> Load<S> {
 /// Collects the rows `idx` of K, column-major, and the same entries of u.
 fn gather<I: Index, S: Scalar>(idx: &[I], r: usize, dictionary: &Dictionary<S>, k: &mut [S], u: &mut [S]) {
     let p = idx.len();
-    for (at, i) in idx.iter().enumerate() {
-        let i = i.at();
-        if let Some(share) = dictionary.u.get(i) {
-            u[at] = *share;
+    if !dictionary.u.is_empty() {
+        u.iter_mut().zip(idx).for_each(|(u, i)| *u = dictionary.u[i.at()]);
+    }
+    let row = |i: &I| &dictionary.rows[i.at() * r..][..r];
+    // Four rows at a time: their entries of an atom lie side by side, so one write serves four.
+    let fours = idx.chunks_exact(4);
+    let rest = fours.remainder();
+    for (n, four) in fours.enumerate() {
+        let rows: [&[S]; 4] = std::array::from_fn(|c| row(&four[c]));
+        for l in 0..r {
+            let to = &mut k[l * p + 4 * n..][..4];
+            to.copy_from_slice(&[rows[0][l], rows[1][l], rows[2][l], rows[3][l]]);
         }
-        for (l, value) in dictionary.rows[i * r..][..r].iter().enumerate() {
+    }
+    for (at, i) in (p - rest.len()..).zip(rest) {
+        for (l, value) in row(i).iter().enumerate() {
             k[l * p + at] = *value;
         }
     }

@@ -3,13 +3,13 @@
 //! Sums run in eight fixed lanes, so their order, hence every bit, is the same whatever the vector width.
 
 use crate::Scalar;
+use crate::level::Level;
 use crate::scalar::ln;
 
-/// Runs `f` compiled for the best instruction set of this processor. `f` must be `#[inline(always)]`: only what is inlined
-/// here is compiled for it, and a fused multiply-add left outside becomes a call.
+/// Runs `f`, which must be `#[inline(always)]`, compiled for this processor; see [`Level::run`].
 #[inline(always)]
 pub(crate) fn simd<R>(f: impl FnOnce() -> R) -> R {
-    pulp::Arch::new().dispatch(f)
+    Level::get().run(f)
 }
 
 const LANES: usize = 8;
@@ -76,6 +76,10 @@ pub(crate) fn multiply_transposed<S: Scalar>(k: &[S], ld: usize, t: &[S], g: &mu
 
 /// z ← a/z where a > 0, else 0: minus the dual point, and the quotient of the multiplicative update.
 pub(crate) fn ratio<S: Scalar>(a: &[S], z: &mut [S]) {
+    #[cfg(target_arch = "x86_64")]
+    if let (Level::Avx512(simd), Some(a), Some(z)) = (Level::get(), S::as_f64(a), S::as_f64_mut(z)) {
+        return crate::quick::ratio(simd, a, z);
+    }
     simd(
         #[inline(always)]
         || {
@@ -88,18 +92,29 @@ pub(crate) fn ratio<S: Scalar>(a: &[S], z: &mut [S]) {
 
 /// χ ← prox of σF* at χ + σz, in place: ½(χ' − √(χ'² + 4σa)) where a > 0, else 0. Also copied to z.
 pub(crate) fn dual_step<S: Scalar>(a: &[S], sigma: &[S], chi: &mut [S], z: &mut [S]) {
-    let (half, four) = (S::from_f64(0.5), S::from_f64(4.0));
+    #[cfg(target_arch = "x86_64")]
+    if let (Level::Avx512(simd), Some(a), Some(sigma)) = (Level::get(), S::as_f64(a), S::as_f64(sigma))
+        && let (Some(chi), Some(z)) = (S::as_f64_mut(chi), S::as_f64_mut(z))
+    {
+        return crate::quick::dual_step(simd, a, sigma, chi, z);
+    }
     simd(
         #[inline(always)]
         || {
             for (((chi, z), a), sigma) in chi.iter_mut().zip(z).zip(a).zip(sigma) {
-                let moved = *chi + *sigma * *z;
-                let y = half * (moved - (moved * moved + four * *sigma * *a).sqrt());
-                *chi = if *a > S::ZERO { y } else { S::ZERO };
-                *z = *chi;
+                dual_entry(*a, *sigma, chi, z);
             }
         },
     );
+}
+
+/// One entry of [`dual_step`].
+#[inline(always)]
+pub(crate) fn dual_entry<S: Scalar>(a: S, sigma: S, chi: &mut S, z: &mut S) {
+    let moved = sigma.mul_add(*z, *chi);
+    let root = moved.mul_add(moved, S::from_f64(4.0) * sigma * a).sqrt();
+    *chi = if a > S::ZERO { S::from_f64(0.5) * (moved - root) } else { S::ZERO };
+    *z = *chi;
 }
 
 /// Σ over a > 0 of a·ln((a + ε)/(z + ε)) − a + z, and Σ over a > 0 of z. Infinite if some z + ε ≤ 0 there.

@@ -67,11 +67,13 @@ mod error;
 mod factorize;
 mod init;
 mod kernel;
+mod level;
 mod linalg;
 pub mod matrix;
 mod memory;
 mod packed;
 mod parallel;
+mod quick;
 mod scalar;
 mod solver;
 

@@ -8,48 +8,13 @@
 // The kernels are loops over constant ranges that index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
+use crate::level::Level;
 use crate::{Mat, Scalar};
 use std::ops::Range;
 
 /// Vectors beside each other in a strip: with six or eight columns the sums just fill the registers. The last strip has
 /// one if that is enough.
 const VECTORS: usize = 2;
-
-/// The widest instruction set of this processor that the kernels are compiled for.
-#[derive(Clone, Copy)]
-enum Level {
-    #[cfg(target_arch = "x86_64")]
-    Avx512(pulp::x86::V4),
-    #[cfg(target_arch = "x86_64")]
-    Avx2(pulp::x86::V3),
-    /// 16-byte vectors, which every processor has.
-    Plain,
-}
-
-impl Level {
-    fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if let Some(simd) = pulp::x86::V4::try_new() {
-                return Level::Avx512(simd);
-            }
-            if let Some(simd) = pulp::x86::V3::try_new() {
-                return Level::Avx2(simd);
-            }
-        }
-        Level::Plain
-    }
-
-    fn vector_bytes(self) -> usize {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512(_) => 64,
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2(_) => 32,
-            Level::Plain => 16,
-        }
-    }
-}
 
 /// A dictionary K (p × r) in the two layouts that the products want.
 pub(crate) struct Packed<S> {
@@ -67,7 +32,7 @@ pub(crate) struct Packed<S> {
 impl<S: Scalar> Packed<S> {
     /// Room for p rows and r atoms.
     pub fn new(p: usize, r: usize) -> Self {
-        let level = Level::detect();
+        let level = Level::get();
         let width = VECTORS * level.vector_bytes() / size_of::<S>();
         let rows = vec![S::ZERO; p.next_multiple_of(width / VECTORS) * r];
         let atoms = vec![S::ZERO; r.next_multiple_of(width / VECTORS) * p];

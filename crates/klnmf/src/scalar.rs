@@ -33,6 +33,8 @@ pub trait Scalar:
     const EPSILON: Self;
     /// The smallest normal number divided by [`EPSILON`](Scalar::EPSILON): what is below may as well be zero.
     const TINY: Self;
+    /// ∞.
+    const INFINITY: Self;
     /// `"f32"` or `"f64"`.
     const NAME: &'static str;
     /// The nearest number of this precision.
@@ -49,6 +51,10 @@ pub trait Scalar:
     fn sqrt(self) -> Self;
     /// `self · a + b`, rounded once.
     fn mul_add(self, a: Self, b: Self) -> Self;
+    /// The slice as doubles, if that is what it holds.
+    fn as_f64(x: &[Self]) -> Option<&[f64]>;
+    /// The slice as doubles to be changed, if that is what it holds.
+    fn as_f64_mut(x: &mut [Self]) -> Option<&mut [f64]>;
 }
 
 mod sealed {
@@ -58,12 +64,13 @@ mod sealed {
 }
 
 macro_rules! scalar {
-    ($t:ident) => {
+    ($t:ident, $x:ident, $as_f64:expr) => {
         impl Scalar for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const EPSILON: Self = $t::EPSILON;
             const TINY: Self = $t::MIN_POSITIVE / $t::EPSILON;
+            const INFINITY: Self = $t::INFINITY;
             const NAME: &'static str = stringify!($t);
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
@@ -93,12 +100,20 @@ macro_rules! scalar {
             fn mul_add(self, a: Self, b: Self) -> Self {
                 $t::mul_add(self, a, b)
             }
+            #[inline(always)]
+            fn as_f64($x: &[Self]) -> Option<&[f64]> {
+                $as_f64
+            }
+            #[inline(always)]
+            fn as_f64_mut($x: &mut [Self]) -> Option<&mut [f64]> {
+                $as_f64
+            }
         }
     };
 }
 
-scalar!(f32);
-scalar!(f64);
+scalar!(f32, _x, None);
+scalar!(f64, x, Some(x));
 
 /// Natural logarithm of a non-negative number, without branches or tables so that a loop over it vectorises.
 ///

@@ -143,11 +143,16 @@ fn wake<T: Scalar>(x: &mut [T], g: &[T], k_sum: &[T], little: f64) {
 
 /// x⁺ ← max(x − τ·(g + Kᵀ1), 0), x̄ ← 2x⁺ − x.
 pub(crate) fn primal_step<T: Scalar>(x: &mut [T], x_bar: &mut [T], tau: &[T], g: &[T], k_sum: &[T]) {
-    for ((((x, x_bar), tau), g), k) in x.iter_mut().zip(x_bar).zip(tau).zip(g).zip(k_sum) {
-        let next = (*x - *tau * (*g + *k)).max(T::ZERO);
-        *x_bar = next + next - *x;
-        *x = next;
-    }
+    kernel::simd(
+        #[inline(always)]
+        || {
+            for ((((x, x_bar), tau), g), k) in x.iter_mut().zip(x_bar).zip(tau).zip(g).zip(k_sum) {
+                let next = (*x - *tau * (*g + *k)).max(T::ZERO);
+                *x_bar = next + next - *x;
+                *x = next;
+            }
+        },
+    );
 }
 
 /// Ends each column on its best ray if that is no worse than its beginning, else on the multiplicative update.

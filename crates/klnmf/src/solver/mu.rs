@@ -5,6 +5,7 @@
 //! Each step lowers the divergence or leaves it. A zero stays zero for ever.
 
 use super::{HalfState, HalfStep};
+use crate::kernel::simd;
 use crate::{Mat, Scalar};
 
 /// The method has no state of its own.
@@ -29,10 +30,16 @@ impl<T: Scalar> HalfStep<T> for Mu {
 /// only happens where Kx has underflowed. A weight that falls below the smallest normal number divided by the machine's
 /// epsilon (1e-292 in f64, 1e-31 in f32) becomes zero: it is on its way there, and subnormal numbers are slow.
 pub(crate) fn multiply<T: Scalar>(x: &mut [T], g: &[T], k_sum: &[T]) {
-    for ((x, g), k) in x.iter_mut().zip(g).zip(k_sum) {
-        let next = *x * (*g / *k);
-        if *k > T::ZERO && next.is_finite() {
-            *x = if next < T::TINY { T::ZERO } else { next };
-        }
-    }
+    simd(
+        #[inline(always)]
+        || {
+            for ((x, g), k) in x.iter_mut().zip(g).zip(k_sum) {
+                let next = *x * (*g / *k);
+                let next_or_zero = if next < T::TINY { T::ZERO } else { next };
+                // Selections, not branches, so that the loop vectorises; no comparison with NaN holds.
+                let usable = *k > T::ZERO && next < T::INFINITY;
+                *x = if usable { next_or_zero } else { *x };
+            }
+        },
+    );
 }

@@ -1,0 +1,59 @@
+//! The instruction set that the kernels use, found once at run time.
+
+use std::sync::OnceLock;
+
+/// The widest instruction set of this processor that the kernels are compiled for.
+#[derive(Clone, Copy)]
+pub(crate) enum Level {
+    #[cfg(target_arch = "x86_64")]
+    Avx512(pulp::x86::V4),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(pulp::x86::V3),
+    /// 16-byte vectors, which every processor has.
+    Plain,
+}
+
+impl Level {
+    /// The level of this processor.
+    pub fn get() -> Self {
+        static LEVEL: OnceLock<Level> = OnceLock::new();
+        *LEVEL.get_or_init(Self::detect)
+    }
+
+    fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if let Some(simd) = pulp::x86::V4::try_new() {
+                return Level::Avx512(simd);
+            }
+            if let Some(simd) = pulp::x86::V3::try_new() {
+                return Level::Avx2(simd);
+            }
+        }
+        Level::Plain
+    }
+
+    /// Bytes of a vector.
+    pub fn vector_bytes(self) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512(_) => 64,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(_) => 32,
+            Level::Plain => 16,
+        }
+    }
+
+    /// Runs `f` compiled for this level. `f` must be `#[inline(always)]`: only what is inlined here is compiled for it, and a
+    /// fused multiply-add left outside becomes a call.
+    #[inline(always)]
+    pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512(simd) => simd.vectorize(f),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(simd) => simd.vectorize(f),
+            Level::Plain => f(),
+        }
+    }
+}
