@@ -33,6 +33,18 @@ impl Level {
         Level::Plain
     }
 
+    /// Every level that this processor can run, for tests.
+    #[cfg(test)]
+    pub fn all() -> Vec<Self> {
+        let mut all = vec![Level::Plain];
+        #[cfg(target_arch = "x86_64")]
+        {
+            all.extend(pulp::x86::V3::try_new().map(Level::Avx2));
+            all.extend(pulp::x86::V4::try_new().map(Level::Avx512));
+        }
+        all
+    }
+
     /// Bytes of a vector.
     pub fn vector_bytes(self) -> usize {
         match self {

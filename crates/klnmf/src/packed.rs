@@ -32,7 +32,10 @@ pub(crate) struct Packed<S> {
 impl<S: Scalar> Packed<S> {
     /// Room for p rows and r atoms.
     pub fn new(p: usize, r: usize) -> Self {
-        let level = Level::get();
+        Self::at(Level::get(), p, r)
+    }
+
+    fn at(level: Level, p: usize, r: usize) -> Self {
         let width = VECTORS * level.vector_bytes() / size_of::<S>();
         let rows = vec![S::ZERO; p.next_multiple_of(width / VECTORS) * r];
         let atoms = vec![S::ZERO; r.next_multiple_of(width / VECTORS) * p];
@@ -245,19 +248,24 @@ mod tests {
         Mat::from_fn(r, p, |i, j| ((i * 31 + j * 17 + seed) % 23) as f64 / 7.0 + 0.125)
     }
 
-    /// Both products against plain loops, for shapes that leave remainders everywhere; whole numbers of eighths are
-    /// exact, so the comparison is too.
+    fn products(level: Level, kt: &Mat<f64>, x: &Mat<f64>, t: &Mat<f64>) -> (Vec<f64>, Vec<f64>) {
+        let (p, r, q) = (kt.cols(), kt.rows(), x.cols());
+        let mut packed = Packed::<f64>::at(level, p, r);
+        packed.set(kt);
+        let (mut z, mut g) = (vec![7.0; p * q], vec![1.0; r * q]);
+        packed.multiply(&(0..p), x.as_slice(), q, &mut z);
+        packed.multiply_transposed(&(0..p), t.as_slice(), q, &mut g);
+        (z, g)
+    }
+
+    /// Both products against plain loops, for shapes that leave remainders everywhere; and the same bits on every level.
     #[test]
-    fn products_are_right_in_every_shape() {
+    fn products_are_right_in_every_shape_and_on_every_level() {
         for (p, r, q) in
             [(1, 1, 1), (5, 3, 2), (16, 16, 8), (33, 10, 7), (70, 49, 13), (128, 17, 24), (100, 40, 9)]
         {
             let (kt, x, t) = (example(r, p, 1), example(r, q, 2), example(p, q, 3));
-            let mut packed = Packed::<f64>::new(p, r);
-            packed.set(&kt);
-            let (mut z, mut g) = (vec![7.0; p * q], vec![1.0; r * q]);
-            packed.multiply(&(0..p), x.as_slice(), q, &mut z);
-            packed.multiply_transposed(&(0..p), t.as_slice(), q, &mut g);
+            let (z, g) = products(Level::Plain, &kt, &x, &t);
             for j in 0..q {
                 for i in 0..p {
                     let want: f64 = (0..r).map(|k| kt[(k, i)] * x[(k, j)]).sum();
@@ -267,6 +275,28 @@ mod tests {
                     let want: f64 = 1.0 + (0..p).map(|i| kt[(k, i)] * t[(i, j)]).sum::<f64>();
                     assert!((g[j * r + k] - want).abs() < 1e-12 * want, "{p} {r} {q}");
                 }
+            }
+            for level in Level::all() {
+                assert_eq!(
+                    (&z, &g),
+                    (&products(level, &kt, &x, &t).0, &products(level, &kt, &x, &t).1),
+                    "{p} {r} {q}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn single_precision_products_are_right() {
+        let (kt, x) = (example(21, 50, 1), example(21, 5, 2));
+        for level in Level::all() {
+            let mut packed = Packed::<f32>::at(level, 50, 21);
+            packed.set(&kt);
+            let mut z = vec![0.0f32; 250];
+            packed.multiply(&(0..50), x.cast::<f32>().as_slice(), 5, &mut z);
+            for (at, z) in z.iter().enumerate() {
+                let want: f64 = (0..21).map(|k| kt[(k, at % 50)] * x[(k, at / 50)]).sum();
+                assert!((f64::from(*z) - want).abs() < 1e-5 * want);
             }
         }
     }
