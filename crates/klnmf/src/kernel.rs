@@ -2,6 +2,9 @@
 //!
 //! Sums run in eight fixed lanes, so their order, hence every bit, is the same whatever the vector width.
 
+// Loops over the lanes index several arrays at once.
+#![allow(clippy::needless_range_loop)]
+
 use crate::Scalar;
 use crate::level::Level;
 use crate::scalar::ln;
@@ -14,24 +17,54 @@ pub(crate) fn simd<R>(f: impl FnOnce() -> R) -> R {
 
 const LANES: usize = 8;
 
-/// Σ f(a_i, b_i) in eight lanes.
+/// The lanes added up, always in the same order.
+#[inline(always)]
+fn fold<S: Scalar>(sum: [S; LANES]) -> S {
+    let [a, b, c, d, e, f, g, h] = sum;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
+/// Folds f over pairs in eight lanes: f takes the running sum of its lane.
 #[inline(always)]
 fn lanes_sum<A: Copy, B: Copy, S: Scalar>(a: &[A], b: &[B], f: impl Fn(A, B, S) -> S) -> S {
     let n = a.len().min(b.len());
-    let (a, b) = (&a[..n], &b[..n]);
+    let ((a, a_rest), (b, b_rest)) = (a[..n].as_chunks::<LANES>(), b[..n].as_chunks::<LANES>());
     let mut sum = [S::ZERO; LANES];
-    let (chunks_a, chunks_b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let (tail_a, tail_b) = (chunks_a.remainder(), chunks_b.remainder());
-    for (a, b) in chunks_a.zip(chunks_b) {
+    for (a, b) in a.iter().zip(b) {
         for l in 0..LANES {
             sum[l] = f(a[l], b[l], sum[l]);
         }
     }
-    for (l, (a, b)) in tail_a.iter().zip(tail_b).enumerate() {
+    for (l, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
         sum[l] = f(*a, *b, sum[l]);
     }
-    let [a, b, c, d, e, f, g, h] = sum;
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
+    fold(sum)
+}
+
+/// How many terms are computed before they are added: a plain loop that fills a buffer is what compilers vectorise best.
+const BLOCK: usize = 64;
+
+/// Adds the terms lane by lane.
+#[inline(always)]
+fn add_terms(terms: &[f64], sum: &mut [f64; LANES]) {
+    let (whole, rest) = terms.as_chunks::<LANES>();
+    for terms in whole {
+        for l in 0..LANES {
+            sum[l] += terms[l];
+        }
+    }
+    rest.iter().zip(sum).for_each(|(term, sum)| *sum += term);
+}
+
+/// Σ f(a_i, b_i) for an f with many operations.
+#[inline(always)]
+fn sum_of<A: Copy, B: Copy>(a: &[A], b: &[B], f: impl Fn(A, B) -> f64) -> f64 {
+    let (mut sum, mut terms) = ([0.0; LANES], [0.0; BLOCK]);
+    for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
+        terms.iter_mut().zip(a).zip(b).for_each(|((term, a), b)| *term = f(*a, *b));
+        add_terms(&terms[..a.len().min(b.len())], &mut sum);
+    }
+    fold(sum)
 }
 
 /// z ← K x for a column-major p × r matrix with columns `ld` apart.
@@ -119,16 +152,19 @@ pub(crate) fn dual_entry<S: Scalar>(a: S, sigma: S, chi: &mut S, z: &mut S) {
 
 /// Σ over a > 0 of a·ln((a + ε)/(z + ε)) − a + z, and Σ over a > 0 of z. Infinite if some z + ε ≤ 0 there.
 pub(crate) fn divergence_terms(a: &[f64], z: &[f64], epsilon: f64) -> (f64, f64) {
+    let term = |a: f64, z: f64| {
+        let below = z + epsilon;
+        let term = a * ln((a + epsilon) / below) - a + z;
+        let term = if below > 0.0 { term } else { f64::INFINITY };
+        if a > 0.0 { term } else { 0.0 }
+    };
     simd(
         #[inline(always)]
         || {
-            let terms = lanes_sum(a, z, |a: f64, z: f64, sum: f64| {
-                let below = z + epsilon;
-                let term = if below > 0.0 { a * ln((a + epsilon) / below) - a + z } else { f64::INFINITY };
-                sum + if a > 0.0 { term } else { 0.0 }
-            });
-            let z = lanes_sum(a, z, |a: f64, z: f64, sum: f64| sum + if a > 0.0 { z } else { 0.0 });
-            (terms, z)
+            (
+                sum_of(a, z, term),
+                lanes_sum(a, z, |a: f64, z: f64, sum: f64| sum + if a > 0.0 { z } else { 0.0 }),
+            )
         },
     )
 }
@@ -138,13 +174,14 @@ pub(crate) fn weighted_log(a: &[f64], y: &[f64]) -> f64 {
     simd(
         #[inline(always)]
         || {
-            lanes_sum(
+            sum_of(
                 a,
                 y,
                 #[inline(always)]
-                |a: f64, y: f64, sum: f64| {
-                    let term = if y < 0.0 { a * ln(-y) } else { f64::NEG_INFINITY };
-                    sum + if a > 0.0 { term } else { 0.0 }
+                |a: f64, y: f64| {
+                    let term = a * ln(-y);
+                    let term = if y < 0.0 { term } else { f64::NEG_INFINITY };
+                    if a > 0.0 { term } else { 0.0 }
                 },
             )
         },
@@ -153,34 +190,21 @@ pub(crate) fn weighted_log(a: &[f64], y: &[f64]) -> f64 {
 
 /// Σ over a > 0 of a·ln(z0/z), in double precision; +∞ if some z ≤ 0 there.
 pub(crate) fn log_change<S: Scalar>(a: &[S], z0: &[S], z: &[S]) -> f64 {
-    let n = a.len().min(z0.len()).min(z.len());
-    let (a, z0, z) = (&a[..n], &z0[..n], &z[..n]);
     simd(
         #[inline(always)]
         || {
-            let mut sum = [0.0; LANES];
-            let whole = n / LANES * LANES;
-            let mut at = 0;
-            while at < whole {
-                for l in 0..LANES {
-                    sum[l] += log_term(a[at + l], z0[at + l], z[at + l]);
+            let (mut sum, mut terms) = ([0.0; LANES], [0.0; BLOCK]);
+            for ((a, z0), z) in a.chunks(BLOCK).zip(z0.chunks(BLOCK)).zip(z.chunks(BLOCK)) {
+                for (((term, a), z0), z) in terms.iter_mut().zip(a).zip(z0).zip(z) {
+                    let value = a.to_f64() * ln(z0.to_f64() / z.to_f64());
+                    let value = if *z > S::ZERO { value } else { f64::INFINITY };
+                    *term = if *a > S::ZERO { value } else { 0.0 };
                 }
-                at += LANES;
+                add_terms(&terms[..a.len().min(z0.len()).min(z.len())], &mut sum);
             }
-            for l in 0..n - whole {
-                sum[l] += log_term(a[whole + l], z0[whole + l], z[whole + l]);
-            }
-            sum.iter().sum()
+            fold(sum)
         },
     )
-}
-
-/// a·ln(z0/z) if a > 0, +∞ if then z is not positive.
-#[inline(always)]
-fn log_term<S: Scalar>(a: S, z0: S, z: S) -> f64 {
-    let term = a.to_f64() * ln(z0.to_f64() / z.to_f64());
-    let term = if z > S::ZERO { term } else { f64::INFINITY };
-    if a > S::ZERO { term } else { 0.0 }
 }
 
 /// Σ a_i·b_i in double precision.
