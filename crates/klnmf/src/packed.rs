@@ -10,11 +10,41 @@
 
 use crate::level::Level;
 use crate::{Mat, Scalar};
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 
 /// Vectors beside each other in a strip: with six or eight columns the sums just fill the registers. The last strip has
 /// one if that is enough.
 const VECTORS: usize = 2;
+
+/// Numbers that begin at a cache line, so that no vector lies across two.
+pub(crate) struct Aligned<S> {
+    room: Vec<S>,
+    start: usize,
+    len: usize,
+}
+
+impl<S: Scalar> Aligned<S> {
+    const LINE: usize = 64;
+
+    pub fn zeros(len: usize) -> Self {
+        let room = vec![S::ZERO; len + Self::LINE / size_of::<S>()];
+        let start = room.as_ptr().align_offset(Self::LINE).min(Self::LINE / size_of::<S>());
+        Self { room, start, len }
+    }
+}
+
+impl<S> Deref for Aligned<S> {
+    type Target = [S];
+    fn deref(&self) -> &[S] {
+        &self.room[self.start..][..self.len]
+    }
+}
+
+impl<S> DerefMut for Aligned<S> {
+    fn deref_mut(&mut self) -> &mut [S] {
+        &mut self.room[self.start..][..self.len]
+    }
+}
 
 /// A dictionary K (p × r) in the two layouts that the products want.
 pub(crate) struct Packed<S> {
@@ -24,9 +54,9 @@ pub(crate) struct Packed<S> {
     /// Numbers across a strip.
     width: usize,
     /// Strips of rows: the entries of `width` rows side by side, atom after atom.
-    rows: Vec<S>,
+    rows: Aligned<S>,
     /// Strips of atoms: the entries of `width` atoms side by side, row after row.
-    atoms: Vec<S>,
+    atoms: Aligned<S>,
 }
 
 impl<S: Scalar> Packed<S> {
@@ -37,8 +67,8 @@ impl<S: Scalar> Packed<S> {
 
     fn at(level: Level, p: usize, r: usize) -> Self {
         let width = VECTORS * level.vector_bytes() / size_of::<S>();
-        let rows = vec![S::ZERO; p.next_multiple_of(width / VECTORS) * r];
-        let atoms = vec![S::ZERO; r.next_multiple_of(width / VECTORS) * p];
+        let rows = Aligned::zeros(p.next_multiple_of(width / VECTORS) * r);
+        let atoms = Aligned::zeros(r.next_multiple_of(width / VECTORS) * p);
         Self { level, p, r, width, rows, atoms }
     }
 
