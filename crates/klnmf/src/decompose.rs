@@ -373,7 +373,7 @@ impl Solve<'_, '_> {
         for (place, slot) in slots.iter_mut().enumerate() {
             slot.logs = slot.sum;
             // g still holds K_Sᵀχ of the last step.
-            slot.s_chi = largest_ratio_of_negative(&g[atoms(&b, place)], b.k_sum);
+            slot.s_chi = largest_ratio(g[atoms(&b, place)].iter().map(|g| -g), b.k_sum);
         }
         b.pass(Some(x), Some(g), tile, |rows, z| {
             for (place, z) in z.chunks_mut(rows.len()).enumerate() {
@@ -389,7 +389,8 @@ impl Solve<'_, '_> {
             let total = b.total(&x[at.clone()]);
             slot.ray = if total > 0.0 { slot.sum / total } else { 1.0 };
             let primal = slot.logs - slot.sum * slot.ray.ln();
-            let from_x = primal - slot.sum * (largest_ratio(&g[at.clone()], b.k_sum) / slot.ray).ln();
+            let from_x =
+                primal - slot.sum * (largest_ratio(g[at.clone()].iter().copied(), b.k_sum) / slot.ray).ln();
             let column = b.part(place, &(0..b.p));
             let from_chi = dual_value(&a[column.clone()], &chi[column], slot.sum, slot.s_chi);
             let dual = if from_x.is_finite() { from_x.max(from_chi) } else { from_chi };
@@ -406,7 +407,7 @@ impl Solve<'_, '_> {
     fn first_dual(&self, place: usize, arrays: &mut Arrays<'_>) {
         let Block { p, .. } = *self.b;
         let column = place * p..(place + 1) * p;
-        let s = largest_ratio(&arrays.g[atoms(self.b, place)], self.b.k_sum);
+        let s = largest_ratio(arrays.g[atoms(self.b, place)].iter().copied(), self.b.k_sum);
         let Arrays { a, z, chi, .. } = arrays;
         for ((chi, a), z) in chi[column.clone()].iter_mut().zip(&a[column.clone()]).zip(&z[column]) {
             *chi = if *a > 0.0 { -a / (z * s) } else { 0.0 };
@@ -530,10 +531,6 @@ fn moved(x: &[f64], then: &[f64], step: &[f64]) -> f64 {
         .filter(|(_, step)| **step > 0.0)
         .map(|((x, t), s)| (x - t) * (x - t) / s)
         .sum()
-}
-
-fn largest_ratio_of_negative(g: &[f64], k_sum: &[f64]) -> f64 {
-    g.iter().zip(k_sum).filter(|(_, k)| **k > 0.0).map(|(g, k)| -g / k).fold(0.0, f64::max)
 }
 
 /// The dual value of χ/s; −∞ where it proves nothing.

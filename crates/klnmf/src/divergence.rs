@@ -47,7 +47,7 @@ pub fn certificate<'a, T: Scalar>(
     h: &Mat<T>,
 ) -> Result<Certificate> {
     let v = v.into();
-    check_factors(&v, w, h)?;
+    check_factors(v, w, h)?;
     v.check()?;
     let pool = Pool::new(0)?;
     let halves = [Half::new(v)?, Half::new(v.transpose())?];
@@ -55,13 +55,21 @@ pub fn certificate<'a, T: Scalar>(
 }
 
 /// Checks that W and H fit V and each other and are finite and non-negative.
-pub(crate) fn check_factors<T: Scalar>(v: &Matrix<'_, T>, w: &Mat<T>, h: &Mat<T>) -> Result<()> {
+pub fn check_factors<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, w: &Mat<T>, h: &Mat<T>) -> Result<()> {
+    let v = v.into();
     if v.rows() == 0 || v.cols() == 0 {
         return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
     }
     if w.rows() != v.rows() || h.cols() != v.cols() || w.cols() != h.rows() || w.cols() == 0 {
+        let hint = if h.rows() == v.rows() && w.cols() == v.cols() {
+            "; they seem to be swapped, W comes first"
+        } else if w.rows() == v.cols() && h.cols() == v.rows() {
+            "; they fit the transpose of V"
+        } else {
+            ""
+        };
         return Err(Error::Shape(format!(
-            "V is {} × {}, so W must be {} × r and H r × {} with r ≥ 1; W is {} × {} and H is {} × {}",
+            "V is {} × {}, so W must be {} × r and H r × {} with r ≥ 1; W is {} × {} and H is {} × {}{hint}",
             v.rows(),
             v.cols(),
             v.rows(),
@@ -192,7 +200,7 @@ fn evaluate<T: Scalar>(
     for (c, value) in values.iter_mut().enumerate() {
         let g = &g[c * b.r..][..b.r];
         if b.sums[c] > 0.0 {
-            value.gap += b.sums[c] * largest_ratio(g, b.k_sum).ln();
+            value.gap += b.sums[c] * largest_ratio(g.iter().copied(), b.k_sum).ln();
         }
         // A model that is zero where V is not, or that overflows, shows in g; nothing is known then.
         let known = g.iter().all(|g| g.is_finite());
@@ -207,7 +215,7 @@ pub(crate) fn non_negative(x: f64) -> f64 {
     if x.is_nan() { f64::INFINITY } else { x.max(0.0) }
 }
 
-/// s = max_k g_k/(Kᵀ1)_k over the atoms that are not zero.
-pub(crate) fn largest_ratio(g: &[f64], k_sum: &[f64]) -> f64 {
-    g.iter().zip(k_sum).filter(|(_, k)| **k > 0.0).map(|(g, k)| g / k).fold(0.0, f64::max)
+/// s = max_k g_k/(Kᵀ1)_k over the atoms that are not zero, at least 0.
+pub(crate) fn largest_ratio<T: Scalar>(g: impl Iterator<Item = T>, k_sum: &[T]) -> T {
+    g.zip(k_sum).filter(|(_, k)| **k > T::ZERO).map(|(g, k)| g / *k).fold(T::ZERO, T::max)
 }

@@ -204,7 +204,7 @@ pub fn factorize_from<'a, T: Scalar>(
 ) -> Result<Solution<T>> {
     let v = v.into();
     settings.validate()?;
-    check_factors(&v, &w, &h)?;
+    check_factors(v, &w, &h)?;
     v.check()?;
     let dense_only = settings.solver == Solver::Admm || (settings.paper && settings.solver == Solver::Fpa);
     if dense_only && v.is_sparse() {

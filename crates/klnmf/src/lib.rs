@@ -78,7 +78,7 @@ mod scalar;
 mod solver;
 
 pub use decompose::{ColumnInfo, DecomposeSettings, Decomposition, decompose, decompose_with};
-pub use divergence::{Certificate, certificate};
+pub use divergence::{Certificate, certificate, check_factors};
 pub use error::{Error, Result};
 pub use factorize::{Info, Settings, Solution, Status, factorize, factorize_from};
 pub use init::{Init, check_rank, grow, init};

@@ -182,7 +182,7 @@ impl Factorize {
             }
             None => bail!("--init {given}: give random, nndsvd, a model.npz, or two files W0.npy,H0.npy"),
         };
-        check_start(given, &v, &w, &h)?;
+        klnmf::check_factors(v, &w, &h).with_context(|| format!("--init {given}"))?;
         match self.rank {
             Some(rank) if rank < h.rows() => {
                 bail!(
@@ -336,31 +336,6 @@ pub fn certificate_text(info: &Info) -> String {
         info.gap_w,
         info.gap_h,
         info.relative_gap()
-    )
-}
-
-/// Checks the sizes of a start, so that what is said names the files that it came from.
-fn check_start<T: Scalar>(given: &str, v: &Matrix<'_, T>, w: &Mat<T>, h: &Mat<T>) -> anyhow::Result<()> {
-    if w.rows() == v.rows() && h.cols() == v.cols() && w.cols() == h.rows() {
-        return Ok(());
-    }
-    let hint = if h.rows() == v.rows() && w.cols() == v.cols() {
-        "; they seem to be swapped, W comes first"
-    } else if w.rows() == v.cols() && h.cols() == v.rows() {
-        "; they fit the transpose of V, see --transpose"
-    } else {
-        ""
-    };
-    bail!(
-        "--init {given}: V is {} × {}, so W must be {} × r and H r × {}; W is {} × {} and H is {} × {}{hint}",
-        v.rows(),
-        v.cols(),
-        v.rows(),
-        v.cols(),
-        w.rows(),
-        w.cols(),
-        h.rows(),
-        h.cols()
     )
 }
 

@@ -13,6 +13,7 @@
 
 use super::{Factors, HalfState, Method, Side, Update};
 use crate::block::{Block, Work};
+use crate::divergence::largest_ratio;
 use crate::linalg::{gram, spectral_norm};
 use crate::matrix::Mat;
 use crate::{Scalar, kernel};
@@ -57,12 +58,7 @@ impl<'a, 'v, T: Scalar> Paper<'a, 'v, T> {
                 }
             });
             for (chi, g) in chi.chunks_mut(b.p).zip(g.chunks(b.r)) {
-                let s = g
-                    .iter()
-                    .zip(b.k_sum)
-                    .filter(|(_, k)| **k > T::ZERO)
-                    .map(|(g, k)| *g / *k)
-                    .fold(T::ZERO, T::max);
+                let s = largest_ratio(g.iter().copied(), b.k_sum);
                 if s > T::ZERO {
                     chi.iter_mut().for_each(|y| *y = -*y / s);
                 }
@@ -126,7 +122,7 @@ fn block_steps<T: Scalar>(
     steps_of: impl Fn(f64) -> (T, T),
 ) {
     let Work { tile, small: [g, x_bar, ..], .. } = work;
-    let (p, r) = (b.p, b.r);
+    let r = b.r;
     for (to, pair) in x_bar.chunks_mut(r).zip(pair.chunks(2 * r)) {
         to.copy_from_slice(&pair[r..]);
     }
@@ -148,7 +144,6 @@ fn block_steps<T: Scalar>(
             }
         }
     }
-    debug_assert_eq!(chi.len(), p * b.q);
     for (bar, pair) in x_bar.chunks(r).zip(pair.chunks_mut(2 * r)) {
         pair[r..].copy_from_slice(bar);
     }

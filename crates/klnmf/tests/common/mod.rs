@@ -121,10 +121,9 @@ fn balance(e: &mut [f64], w: &Mat<f64>, active: usize, free: &[usize]) {
         .collect();
     for k in 0..active {
         let pivot = system[k].clone();
-        for (l, row) in system.iter_mut().enumerate().filter(|(l, _)| *l != k) {
+        for (_, row) in system.iter_mut().enumerate().filter(|(l, _)| *l != k) {
             let factor = row[k] / pivot[k];
             row.iter_mut().zip(&pivot).for_each(|(x, p)| *x -= factor * p);
-            debug_assert!(l != k);
         }
     }
     for k in 0..active {
@@ -133,10 +132,9 @@ fn balance(e: &mut [f64], w: &Mat<f64>, active: usize, free: &[usize]) {
     }
 }
 
-/// Makes e on the rows `free` orthogonal to the first `active` columns of w there.
+/// Makes e zero but on the rows `free`, and orthogonal to the first `active` columns of w; twice, for the rounding.
 fn project_out(e: &mut [f64], w: &Mat<f64>, active: usize, free: &[usize]) {
-    let fixed: Vec<(usize, f64)> = (0..e.len()).filter(|i| !free.contains(i)).map(|i| (i, e[i])).collect();
-    fixed.iter().for_each(|(i, _)| e[*i] = 0.0);
+    (0..e.len()).filter(|i| !free.contains(i)).for_each(|i| e[i] = 0.0);
     balance(e, w, active, free);
     balance(e, w, active, free);
 }
