@@ -8,8 +8,9 @@
 //! this file is written for blocks and does not know which it was.
 
 use crate::kernel;
+use crate::map::{Map, Ratio};
 use crate::matrix::{Columns, Index, IndexSlice, Matrix};
-use crate::packed::Packed;
+use crate::packed::{Aligned, Packed};
 use crate::parallel::{PerThread, Pool};
 use crate::{Mat, Result, Scalar};
 use std::any::TypeId;
@@ -17,6 +18,9 @@ use std::ops::Range;
 
 /// Rows of KX that are worked at a time, so that they stay in cache between the two products.
 const TILE_ROWS: usize = 128;
+
+/// The most columns that a block has.
+pub(crate) const MOST_COLUMNS: usize = 48;
 
 /// Columns in a panel. It depends on the data alone: some panels for every thread, yet wide enough for the products, and no
 /// more than a mebibyte of doubles, so that the workspace is bounded.
@@ -26,7 +30,7 @@ fn panel_width(rows: usize, cols: usize, sparse: bool) -> usize {
     }
     // Eight panels or more, in multiples of the number of columns that the kernels take at a time. Wide panels read the
     // dictionary less often.
-    let fits = ((1 << 17) / rows.max(1)).clamp(1, 48);
+    let fits = ((1 << 17) / rows.max(1)).clamp(1, MOST_COLUMNS);
     let width = cols.div_ceil(8);
     if width >= 8 { width.next_multiple_of(8).min(fits) } else { width.clamp(1, fits) }
 }
@@ -158,28 +162,25 @@ impl<S: Scalar> Dictionary<S> {
     }
 
     /// Takes K from its transpose `kt` (r × p).
-    pub fn set<T: Scalar>(&mut self, kt: &Mat<T>) {
-        let (r, p) = (self.r, kt.cols());
-        self.sums.fill(0.0);
-        for i in 0..p {
-            for (sum, k) in self.sums.iter_mut().zip(kt.col(i)) {
-                *sum += k.to_f64();
-            }
-        }
-        self.k_sum.iter_mut().zip(&self.sums).for_each(|(to, s)| *to = S::from_f64(*s));
-        self.sums.iter_mut().filter(|s| **s > 0.0).for_each(|s| *s = 1.0 / *s);
-        for (u, i) in self.u.iter_mut().zip(0..p) {
-            *u = S::from_f64(kt.col(i).iter().zip(&self.sums).map(|(k, inverse)| k.to_f64() * inverse).sum());
-        }
-        for i in 0..p {
-            let row = kt.col(i);
-            if self.packed.is_none() {
-                self.rows[i * r..][..r].iter_mut().zip(row).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
-            }
-        }
-        if let Some(packed) = &mut self.packed {
-            packed.set(kt);
-        }
+    pub fn set<T: Scalar>(&mut self, pool: &Pool, kt: &Mat<T>) {
+        let Self { r, rows, packed, k_sum, u, sums } = self;
+        let kt = kt.as_slice();
+        pool.both(
+            || {
+                kernel::add_columns(kt, sums);
+                k_sum.iter_mut().zip(&*sums).for_each(|(to, s)| *to = S::from_f64(*s));
+                sums.iter_mut().filter(|s| **s > 0.0).for_each(|s| *s = 1.0 / *s);
+                for (u, row) in u.iter_mut().zip(kt.chunks_exact(*r)) {
+                    *u = S::from_f64(kernel::dot(row, sums));
+                }
+            },
+            || {
+                rows.iter_mut().zip(kt).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
+                if let Some(packed) = packed {
+                    packed.set(kt);
+                }
+            },
+        );
     }
 }
 
@@ -199,7 +200,7 @@ struct Load<S> {
 /// Room for solvers: `big` holds p × q numbers each, `small` r × q, `tile` one tile of KX. What a solver does not touch
 /// stays untouched zero pages and costs no memory.
 pub(crate) struct Work<S> {
-    pub tile: Vec<S>,
+    pub tile: Aligned<S>,
     pub big: [Vec<S>; 5],
     pub small: [Vec<S>; 6],
 }
@@ -213,7 +214,7 @@ impl<S: Scalar> Scratch<S> {
             u: zeros(if gathers { p } else { 0 }),
         };
         let work = Work {
-            tile: zeros(TILE_ROWS.min(p) * q),
+            tile: Aligned::zeros(TILE_ROWS.min(p) * q),
             big: std::array::from_fn(|_| zeros(p * q)),
             small: std::array::from_fn(|_| zeros(r * q)),
         };
@@ -353,18 +354,47 @@ impl<S: Scalar> Block<'_, S> {
             }
             f(rows.clone(), z);
             if let Some(g) = &mut g {
-                match self.k {
-                    Atoms::Packed(k) => k.multiply_transposed(&rows, z, q, &mut g[..r * q]),
-                    Atoms::Gathered(k) => kernel::multiply_transposed(&k[start..], p, z, &mut g[..r]),
+                self.add_back(&rows, z, g);
+            }
+        }
+    }
+
+    /// The same where what lies between the products is a [`Map`], applied while z is still in registers. Without `g` there
+    /// is no second product.
+    pub fn pass_map(&self, x: &[S], mut g: Option<&mut [S]>, tile: &mut [S], map: &mut impl Map<S>) {
+        let Block { p, q, r, .. } = *self;
+        if let Some(g) = &mut g {
+            g[..r * q].fill(S::ZERO);
+        }
+        for start in (0..p).step_by(TILE_ROWS) {
+            let rows = start..(start + TILE_ROWS).min(p);
+            let t = &mut tile[..rows.len() * q];
+            match self.k {
+                Atoms::Packed(k) => k.multiply_map(&rows, &x[..r * q], q, t, map),
+                Atoms::Gathered(k) => {
+                    kernel::multiply(&k[start..], p, &x[..r], t);
+                    map.apply(0, start, t);
                 }
             }
+            if let Some(g) = &mut g {
+                self.add_back(&rows, t, g);
+            }
+        }
+    }
+
+    /// g ← g + Kᵀt for the rows of one tile.
+    fn add_back(&self, rows: &Range<usize>, t: &[S], g: &mut [S]) {
+        let Block { p, q, r, .. } = *self;
+        match self.k {
+            Atoms::Packed(k) => k.multiply_transposed(rows, t, q, &mut g[..r * q]),
+            Atoms::Gathered(k) => kernel::multiply_transposed(&k[rows.start..], p, t, &mut g[..r]),
         }
     }
 
     /// z ← a/z on the support, for one tile.
     pub fn ratio(&self, rows: &Range<usize>, z: &mut [S]) {
         for (c, z) in z.chunks_mut(rows.len()).enumerate() {
-            kernel::ratio(&self.a[self.part(c, rows)], z);
+            Ratio::new(self.a).apply(c, self.part(c, rows).start, z);
         }
     }
 }

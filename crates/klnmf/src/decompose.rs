@@ -17,6 +17,7 @@
 
 use crate::block::{Block, Dictionary, Half, Work};
 use crate::divergence::{check_factor, largest_ratio, non_negative};
+use crate::map::{DualStep, Map, Ratio};
 use crate::matrix::Matrix;
 use crate::parallel::Pool;
 use crate::{Error, Mat, Result, Scalar, Status, kernel};
@@ -127,14 +128,23 @@ pub fn decompose_with<'a, T: Scalar>(
     settings: &DecomposeSettings,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Decomposition<T>> {
-    let v = v.into();
+    T::decompose(v.into(), w, settings, progress)
+}
+
+/// [`decompose_with`], to be compiled once.
+pub(crate) fn run<T: Scalar>(
+    v: Matrix<'_, T>,
+    w: &Mat<T>,
+    settings: &DecomposeSettings,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Decomposition<T>> {
     settings.validate()?;
     check(&v, w)?;
     let (m, r) = (v.cols(), w.cols());
     let pool = Pool::new(settings.threads)?;
     let half = Half::new(v)?;
     let mut dictionary = Dictionary::new(&half, r, true);
-    dictionary.set(&w.transpose());
+    dictionary.set(&pool, &w.transpose());
     let scratch = half.scratch::<f64>(&pool, r);
     let mut h = Mat::<T>::try_zeros(r, m)?;
     let mut columns = vec![ColumnInfo::default(); m];
@@ -348,12 +358,7 @@ impl Solve<'_, '_> {
     fn step(&self, q: usize, arrays: &mut Arrays<'_>) {
         let b = self.active(q);
         let Arrays { tile, a, sigma, chi, x, x_bar, tau, g, .. } = arrays;
-        b.pass(Some(x_bar), Some(g), tile, |rows, z| {
-            for (place, z) in z.chunks_mut(rows.len()).enumerate() {
-                let part = b.part(place, &rows);
-                kernel::dual_step(&a[part.clone()], &sigma[part.clone()], &mut chi[part], z);
-            }
-        });
+        b.pass_map(x_bar, Some(g), tile, &mut DualStep::new(a, sigma, chi));
         for place in 0..q {
             let at = atoms(&b, place);
             crate::solver::fpa::primal_step(
@@ -381,7 +386,7 @@ impl Solve<'_, '_> {
                 let (terms, on_support) = kernel::divergence_terms(&a[part.clone()], z, 0.0);
                 slots[place].logs += terms - on_support;
                 z_all[part.clone()].copy_from_slice(z);
-                kernel::ratio(&a[part], z);
+                Ratio::new(a).apply(place, part.start, z);
             }
         });
         for (place, slot) in slots.iter_mut().enumerate() {

@@ -16,6 +16,7 @@
 //! is reported as infinite.
 
 use crate::block::{Block, Dictionary, Half, Scratch, Work};
+use crate::map::{Logs, Ratio};
 use crate::matrix::Matrix;
 use crate::parallel::{PerThread, Pool};
 use crate::{Error, Mat, Result, Scalar, kernel};
@@ -46,7 +47,11 @@ pub fn certificate<'a, T: Scalar>(
     w: &Mat<T>,
     h: &Mat<T>,
 ) -> Result<Certificate> {
-    let v = v.into();
+    T::certificate(v.into(), w, h)
+}
+
+/// [`certificate`], to be compiled once.
+pub(crate) fn run<T: Scalar>(v: Matrix<'_, T>, w: &Mat<T>, h: &Mat<T>) -> Result<Certificate> {
     check_factors(v, w, h)?;
     v.check()?;
     let pool = Pool::new(0)?;
@@ -156,7 +161,7 @@ impl<'a, 'v, T: Scalar> Certifier<'a, 'v, T> {
 impl<T: Scalar> CertifierSide<'_, '_, T> {
     /// The sums over the columns of divergence (if asked for, with its ε) and gap, in column order.
     fn evaluate(&mut self, pool: &Pool, kt: &Mat<T>, x: &Mat<T>, epsilon: Option<f64>) -> (f64, f64) {
-        self.dictionary.set(kt);
+        self.dictionary.set(pool, kt);
         let mut units = vec![(); self.values.len()];
         self.half.for_each_block(
             pool,
@@ -187,16 +192,24 @@ fn evaluate<T: Scalar>(
         let total = b.total(&x64[c * b.r..][..b.r]);
         *value = ColumnValue { divergence: total, gap: total - b.sums[c] };
     }
-    b.pass(Some(x64), Some(g), tile, |rows, z| {
-        if let Some(epsilon) = epsilon {
+    match epsilon {
+        None => b.pass_map(x64, Some(g), tile, &mut Ratio::new(b.a)),
+        Some(0.0) => {
+            let mut logs = Logs::new(b.a, b.a);
+            b.pass_map(x64, Some(g), tile, &mut logs);
+            for (c, value) in values.iter_mut().enumerate() {
+                value.divergence += logs.sum(c) - b.sums[c];
+            }
+        }
+        Some(epsilon) => b.pass(Some(x64), Some(g), tile, |rows, z| {
             for (c, z) in z.chunks(rows.len()).enumerate() {
                 let (terms, on_support) = kernel::divergence_terms(&b.a[b.part(c, &rows)], z, epsilon);
                 // Rows off the support count Kx alone: the total less what lies on the support.
                 values[c].divergence += terms - on_support;
             }
-        }
-        b.ratio(&rows, z);
-    });
+            b.ratio(&rows, z);
+        }),
+    }
     for (c, value) in values.iter_mut().enumerate() {
         let g = &g[c * b.r..][..b.r];
         if b.sums[c] > 0.0 {

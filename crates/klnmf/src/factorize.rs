@@ -2,6 +2,7 @@
 
 use crate::block::Half;
 use crate::divergence::{Certificate, Certifier, check_factors};
+use crate::engine::Watch;
 use crate::init::{self, Init};
 use crate::matrix::Matrix;
 use crate::parallel::Pool;
@@ -202,7 +203,17 @@ pub fn factorize_from<'a, T: Scalar>(
     settings: &Settings,
     mut watch: impl FnMut(&Info) -> ControlFlow<()>,
 ) -> Result<Solution<T>> {
-    let v = v.into();
+    T::factorize(v.into(), w, h, settings, &mut watch)
+}
+
+/// [`factorize_from`], to be compiled once.
+pub(crate) fn run<T: Scalar>(
+    v: Matrix<'_, T>,
+    w: Mat<T>,
+    h: Mat<T>,
+    settings: &Settings,
+    watch: &mut Watch<'_>,
+) -> Result<Solution<T>> {
     settings.validate()?;
     check_factors(v, &w, &h)?;
     v.check()?;
@@ -229,7 +240,7 @@ pub fn factorize_from<'a, T: Scalar>(
 
     clock.resume();
     let (iteration, status) =
-        iterate(settings, first, &mut clock, &mut *method, &mut factors, &mut certifier, &mut watch);
+        iterate(settings, first, &mut clock, &mut *method, &mut factors, &mut certifier, watch);
     clock.pause();
     drop(method);
     if settings.update == Update::Both {
@@ -250,7 +261,7 @@ fn iterate<T: Scalar>(
     method: &mut dyn Method<T>,
     factors: &mut Factors<T>,
     certifier: &mut Certifier<'_, '_, T>,
-    watch: &mut dyn FnMut(&Info) -> ControlFlow<()>,
+    watch: &mut Watch<'_>,
 ) -> (usize, Status) {
     let show_every = settings.check_every.unwrap_or(TEST_EVERY);
     let mut iteration = 0;

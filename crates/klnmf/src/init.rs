@@ -1,10 +1,10 @@
 //! Where a factorisation starts: random factors, NNDSVDa, or a model grown by some atoms.
 
 use crate::block::Half;
+use crate::kernel::ln;
 use crate::linalg::{View, matmul, symmetric_eigen};
 use crate::matrix::{Column, Matrix};
 use crate::parallel::Pool;
-use crate::scalar::ln;
 use crate::{Error, Mat, Result, Scalar, Settings, kernel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -7,12 +7,18 @@
 
 use crate::Scalar;
 use crate::level::Level;
-use crate::scalar::ln;
+use crate::quick;
 
 /// Runs `f`, which must be `#[inline(always)]`, compiled for this processor; see [`Level::run`].
 #[inline(always)]
 pub(crate) fn simd<R>(f: impl FnOnce() -> R) -> R {
     Level::get().run(f)
+}
+
+/// One logarithm, in a form that a loop over it vectorises.
+#[inline(always)]
+pub(crate) fn ln(x: f64) -> f64 {
+    quick::ln(Level::Plain, [x])[0]
 }
 
 const LANES: usize = 8;
@@ -107,49 +113,6 @@ pub(crate) fn multiply_transposed<S: Scalar>(k: &[S], ld: usize, t: &[S], g: &mu
     );
 }
 
-/// z ← a/z where a > 0, else 0: minus the dual point, and the quotient of the multiplicative update.
-pub(crate) fn ratio<S: Scalar>(a: &[S], z: &mut [S]) {
-    #[cfg(target_arch = "x86_64")]
-    if let (Level::Avx512(simd), Some(a), Some(z)) = (Level::get(), S::as_f64(a), S::as_f64_mut(z)) {
-        return crate::quick::ratio(simd, a, z);
-    }
-    simd(
-        #[inline(always)]
-        || {
-            for (z, a) in z.iter_mut().zip(a) {
-                *z = if *a > S::ZERO { *a / *z } else { S::ZERO };
-            }
-        },
-    );
-}
-
-/// χ ← prox of σF* at χ + σz, in place: ½(χ' − √(χ'² + 4σa)) where a > 0, else 0. Also copied to z.
-pub(crate) fn dual_step<S: Scalar>(a: &[S], sigma: &[S], chi: &mut [S], z: &mut [S]) {
-    #[cfg(target_arch = "x86_64")]
-    if let (Level::Avx512(simd), Some(a), Some(sigma)) = (Level::get(), S::as_f64(a), S::as_f64(sigma))
-        && let (Some(chi), Some(z)) = (S::as_f64_mut(chi), S::as_f64_mut(z))
-    {
-        return crate::quick::dual_step(simd, a, sigma, chi, z);
-    }
-    simd(
-        #[inline(always)]
-        || {
-            for (((chi, z), a), sigma) in chi.iter_mut().zip(z).zip(a).zip(sigma) {
-                dual_entry(*a, *sigma, chi, z);
-            }
-        },
-    );
-}
-
-/// One entry of [`dual_step`].
-#[inline(always)]
-pub(crate) fn dual_entry<S: Scalar>(a: S, sigma: S, chi: &mut S, z: &mut S) {
-    let moved = sigma.mul_add(*z, *chi);
-    let root = moved.mul_add(moved, S::from_f64(4.0) * sigma * a).sqrt();
-    *chi = if a > S::ZERO { S::from_f64(0.5) * (moved - root) } else { S::ZERO };
-    *z = *chi;
-}
-
 /// Σ over a > 0 of a·ln((a + ε)/(z + ε)) − a + z, and Σ over a > 0 of z. Infinite if some z + ε ≤ 0 there.
 pub(crate) fn divergence_terms(a: &[f64], z: &[f64], epsilon: f64) -> (f64, f64) {
     let term = |a: f64, z: f64| {
@@ -188,29 +151,23 @@ pub(crate) fn weighted_log(a: &[f64], y: &[f64]) -> f64 {
     )
 }
 
-/// Σ over a > 0 of a·ln(z0/z), in double precision; +∞ if some z ≤ 0 there.
-pub(crate) fn log_change<S: Scalar>(a: &[S], z0: &[S], z: &[S]) -> f64 {
+/// Σ a_i·b_i in double precision.
+pub(crate) fn dot<A: Scalar, B: Scalar>(a: &[A], b: &[B]) -> f64 {
     simd(
         #[inline(always)]
-        || {
-            let (mut sum, mut terms) = ([0.0; LANES], [0.0; BLOCK]);
-            for ((a, z0), z) in a.chunks(BLOCK).zip(z0.chunks(BLOCK)).zip(z.chunks(BLOCK)) {
-                for (((term, a), z0), z) in terms.iter_mut().zip(a).zip(z0).zip(z) {
-                    let value = a.to_f64() * ln(z0.to_f64() / z.to_f64());
-                    let value = if *z > S::ZERO { value } else { f64::INFINITY };
-                    *term = if *a > S::ZERO { value } else { 0.0 };
-                }
-                add_terms(&terms[..a.len().min(z0.len()).min(z.len())], &mut sum);
-            }
-            fold(sum)
-        },
+        || lanes_sum(a, b, |a: A, b: B, sum: f64| sum + a.to_f64() * b.to_f64()),
     )
 }
 
-/// Σ a_i·b_i in double precision.
-pub(crate) fn dot<S: Scalar>(a: &[S], b: &[S]) -> f64 {
+/// The sum of the columns of a matrix, in double precision.
+pub(crate) fn add_columns<S: Scalar>(columns: &[S], sums: &mut [f64]) {
+    sums.fill(0.0);
     simd(
         #[inline(always)]
-        || lanes_sum(a, b, |a: S, b: S, sum: f64| sum + a.to_f64() * b.to_f64()),
-    )
+        || {
+            for column in columns.chunks_exact(sums.len()) {
+                sums.iter_mut().zip(column).for_each(|(sum, x)| *sum += x.to_f64());
+            }
+        },
+    );
 }

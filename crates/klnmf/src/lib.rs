@@ -63,12 +63,14 @@
 mod block;
 mod decompose;
 mod divergence;
+mod engine;
 mod error;
 mod factorize;
 mod init;
 mod kernel;
 mod level;
 mod linalg;
+mod map;
 pub mod matrix;
 mod memory;
 mod packed;

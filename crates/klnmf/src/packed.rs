@@ -8,8 +8,10 @@
 // The kernels are loops over constant ranges that index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
+use crate::Scalar;
 use crate::level::Level;
-use crate::{Mat, Scalar};
+use crate::map::{Map, Same, single};
+use rayon::prelude::*;
 use std::ops::{Deref, DerefMut, Range};
 
 /// Vectors beside each other in a strip: with six or eight columns the sums just fill the registers. The last strip has
@@ -72,84 +74,106 @@ impl<S: Scalar> Packed<S> {
         Self { level, p, r, width, rows, atoms }
     }
 
-    /// Packs K from its transpose (r × p).
-    pub fn set<T: Scalar>(&mut self, kt: &Mat<T>) {
-        let (p, r, width) = (self.p, self.r, self.width);
-        for first in (0..p).step_by(width) {
-            let across = strip_width(p - first, width);
-            let live = across.min(p - first);
-            let strip = &mut self.rows[first * r..][..across * r];
-            let from = &kt.as_slice()[first * r..];
-            for (k, line) in strip.chunks_exact_mut(across).enumerate() {
-                for (l, to) in line[..live].iter_mut().enumerate() {
-                    *to = S::from_f64(from[l * r + k].to_f64());
-                }
-            }
-        }
-        for first in (0..r).step_by(width) {
-            let across = strip_width(r - first, width);
-            let live = across.min(r - first);
-            let strip = &mut self.atoms[first * p..][..across * p];
-            for (line, row) in strip.chunks_exact_mut(across).zip(kt.as_slice().chunks_exact(r)) {
-                let row = &row[first..][..live];
-                line.iter_mut().zip(row).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
-            }
-        }
+    /// Packs K from its transpose (r × p), strip by strip; on the threads of the pool that this is called in.
+    pub fn set<T: Scalar>(&mut self, kt: &[T]) {
+        let Self { level, p, r, width, rows, atoms } = self;
+        let (level, p, r, width) = (*level, *p, *r, *width);
+        rayon::join(
+            || {
+                // Enough strips at a time that handing them out costs little.
+                rows.par_chunks_mut(16 * width * r).zip(kt.par_chunks(16 * width * r)).for_each(
+                    |(to, kt)| {
+                        level.run(
+                            #[inline(always)]
+                            || set_rows(to, kt, r, width),
+                        );
+                    },
+                );
+            },
+            || {
+                atoms.par_chunks_mut(width * p).enumerate().for_each(|(strip, to)| {
+                    level.run(
+                        #[inline(always)]
+                        || set_atoms(to, kt, r, strip * width),
+                    );
+                });
+            },
+        );
     }
 
     /// z ← K x for some rows, which begin at a multiple of the strip's width: x is r × q, z is rows × q.
     pub fn multiply(&self, rows: &Range<usize>, x: &[S], q: usize, z: &mut [S]) {
+        self.multiply_map(rows, x, q, z, &mut Same);
+    }
+
+    /// t ← f(K x), `map` applied while the sums are still in registers.
+    pub fn multiply_map(&self, rows: &Range<usize>, x: &[S], q: usize, t: &mut [S], map: &mut impl Map<S>) {
         // Only the last strip of all may be narrow, so the rows end with a whole one or with the matrix.
         assert!(
             rows.start.is_multiple_of(self.width)
                 && (rows.end.is_multiple_of(self.width) || rows.end == self.p)
         );
-        self.run(
-            &self.rows[rows.start * self.r..],
-            Lines { stride: self.r, skip: 0, depth: self.r },
-            x,
-            q,
-            z,
-            rows.len(),
-            false,
-        );
+        let strips = &self.rows[rows.start * self.r..];
+        let lines = Lines { stride: self.r, skip: 0, depth: self.r };
+        let (height, origin) = (rows.len(), (rows.start, self.p));
+        self.run(Product { strips, lines, b: x, q, c: t, height, add: false, origin, map });
     }
 
     /// g ← g + Kᵀt for some rows: t is rows × q, g is r × q.
     pub fn multiply_transposed(&self, rows: &Range<usize>, t: &[S], q: usize, g: &mut [S]) {
         let lines = Lines { stride: self.p, skip: rows.start, depth: rows.len() };
-        self.run(&self.atoms, lines, t, q, g, self.r, true);
+        let (height, origin) = (self.r, (0, self.r));
+        let strips = &self.atoms[..];
+        self.run(Product { strips, lines, b: t, q, c: g, height, add: true, origin, map: &mut Same });
     }
 
-    /// c ← [c +] A b: A in strips, b depth × q, c height × q.
-    fn run(&self, strips: &[S], lines: Lines, b: &[S], q: usize, c: &mut [S], height: usize, add: bool) {
-        let product = Product { strips, lines, b, q, c, height, add };
-        let single = size_of::<S>() == 4;
+    /// Runs a product with the registers of the level.
+    fn run(&self, product: Product<'_, S, impl Map<S>>) {
         match self.level {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512(simd) => simd.vectorize(
                 #[inline(always)]
-                || if single { product.run::<16, 8>() } else { product.run::<8, 8>() },
+                || if const { single::<S>() } { product.run::<16, 8, 4>() } else { product.run::<8, 8, 4>() },
             ),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2(simd) => simd.vectorize(
                 #[inline(always)]
-                || if single { product.run::<8, 6>() } else { product.run::<4, 6>() },
+                || if const { single::<S>() } { product.run::<8, 6, 3>() } else { product.run::<4, 6, 3>() },
             ),
             Level::Plain => {
-                if single {
-                    product.run::<4, 6>()
+                if const { single::<S>() } {
+                    product.run::<4, 4, 2>()
                 } else {
-                    product.run::<2, 6>()
+                    product.run::<2, 4, 2>()
                 }
             }
         }
     }
 }
 
-/// The width of the strip that begins where `left` lines are left: half of it if that is enough.
-fn strip_width(left: usize, width: usize) -> usize {
-    if left <= width / VECTORS { width / VECTORS } else { width }
+/// Rows of K, side by side in strips.
+#[inline(always)]
+fn set_rows<S: Scalar, T: Scalar>(strips: &mut [S], kt: &[T], r: usize, width: usize) {
+    for (strip, rows) in strips.chunks_mut(width * r).zip(kt.chunks(width * r)) {
+        let across = strip.len() / r;
+        // Contiguous reads and strided writes, which do not wait for each other.
+        for (l, row) in rows.chunks_exact(r).enumerate() {
+            for (line, k) in strip.chunks_exact_mut(across).zip(row) {
+                line[l] = S::from_f64(k.to_f64());
+            }
+        }
+    }
+}
+
+/// The atoms from `first` on, side by side in one strip.
+#[inline(always)]
+fn set_atoms<S: Scalar, T: Scalar>(strip: &mut [S], kt: &[T], r: usize, first: usize) {
+    let across = strip.len() / (kt.len() / r);
+    let live = across.min(r - first);
+    for (line, row) in strip.chunks_exact_mut(across).zip(kt.chunks_exact(r)) {
+        let row = &row[first..][..live];
+        line.iter_mut().zip(row).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
+    }
 }
 
 /// Which lines of a strip a product takes: `depth` of its `stride` lines, after the first `skip`.
@@ -160,8 +184,8 @@ struct Lines {
     depth: usize,
 }
 
-/// One product of strips with columns.
-struct Product<'a, S> {
+/// One product of strips with columns, c ← [c +] f(A b): A in strips, b depth × q, c height × q.
+struct Product<'a, S, F> {
     strips: &'a [S],
     lines: Lines,
     b: &'a [S],
@@ -169,6 +193,9 @@ struct Product<'a, S> {
     c: &'a mut [S],
     height: usize,
     add: bool,
+    /// The place of c's first number in the arrays that f reads, and their height.
+    origin: (usize, usize),
+    map: &'a mut F,
 }
 
 /// As many numbers as a register holds; the compiler keeps them in one.
@@ -176,22 +203,18 @@ struct Product<'a, S> {
 #[repr(transparent)]
 struct Lanes<S, const L: usize>([S; L]);
 
-impl<S: Scalar> Product<'_, S> {
-    /// All columns, `N` at a time and then what is left. `L`: numbers in a register.
+impl<S: Scalar, F: Map<S>> Product<'_, S, F> {
+    /// All columns, `N` at a time, then `M`, then one. `L`: numbers in a register.
     #[inline(always)]
-    fn run<const L: usize, const N: usize>(mut self) {
+    fn run<const L: usize, const N: usize, const M: usize>(mut self) {
         let mut j = 0;
         while j + N <= self.q {
             self.columns::<L, N>(j);
             j += N;
         }
-        while j + 4 <= self.q {
-            self.columns::<L, 4>(j);
-            j += 4;
-        }
-        while j + 2 <= self.q {
-            self.columns::<L, 2>(j);
-            j += 2;
+        while j + M <= self.q {
+            self.columns::<L, M>(j);
+            j += M;
         }
         while j < self.q {
             self.columns::<L, 1>(j);
@@ -218,25 +241,31 @@ impl<S: Scalar> Product<'_, S> {
         let b = &self.b[j * depth..][..N * depth];
         let c = &mut self.c[j * height..][..N * height];
         let a = &self.strips[first * stride + skip * V * L..][..depth * V * L];
+        let place = |n: usize| self.origin.0 + (j + n) * self.origin.1 + first;
+        // What f will read comes from far away; the sums take long enough for it to arrive.
+        for n in 0..N {
+            for v in 0..V {
+                self.map.fetch(place(n) + (2 * V + v) * L);
+            }
+        }
         let sums = strip_times_columns::<S, L, V, N>(a, b, depth);
         let live = (V * L).min(height - first);
         for n in 0..N {
             let to = &mut c[n * height + first..][..live];
-            if live == V * L {
-                for v in 0..V {
+            for v in 0..V {
+                if (v + 1) * L <= live {
+                    let t = self.map.map(j + n, place(n) + v * L, L, sums[n][v].0);
                     for l in 0..L {
-                        let place = &mut to[v * L + l];
-                        *place = if self.add { *place + sums[n][v].0[l] } else { sums[n][v].0[l] };
+                        let to = &mut to[v * L + l];
+                        *to = if self.add { *to + t[l] } else { t[l] };
                     }
-                }
-            } else {
-                // Through memory: picking single numbers from registers would keep all of them out of registers.
-                let mut all = [[S::ZERO; L]; V];
-                for v in 0..V {
-                    all[v] = sums[n][v].0;
-                }
-                for (place, sum) in to.iter_mut().zip(all.as_flattened()) {
-                    *place = if self.add { *place + *sum } else { *sum };
+                } else if v * L < live {
+                    let rest = live - v * L;
+                    // Through memory: picking single numbers from registers would keep all of them out of registers.
+                    let t = self.map.map(j + n, place(n) + v * L, rest, sums[n][v].0);
+                    for (to, t) in to[v * L..].iter_mut().zip(&t[..rest]) {
+                        *to = if self.add { *to + *t } else { *t };
+                    }
                 }
             }
         }
@@ -273,6 +302,7 @@ fn strip_times_columns<S: Scalar, const L: usize, const V: usize, const N: usize
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Mat;
 
     fn example(r: usize, p: usize, seed: usize) -> Mat<f64> {
         Mat::from_fn(r, p, |i, j| ((i * 31 + j * 17 + seed) % 23) as f64 / 7.0 + 0.125)
@@ -281,7 +311,7 @@ mod tests {
     fn products(level: Level, kt: &Mat<f64>, x: &Mat<f64>, t: &Mat<f64>) -> (Vec<f64>, Vec<f64>) {
         let (p, r, q) = (kt.cols(), kt.rows(), x.cols());
         let mut packed = Packed::<f64>::at(level, p, r);
-        packed.set(kt);
+        packed.set(kt.as_slice());
         let (mut z, mut g) = (vec![7.0; p * q], vec![1.0; r * q]);
         packed.multiply(&(0..p), x.as_slice(), q, &mut z);
         packed.multiply_transposed(&(0..p), t.as_slice(), q, &mut g);
@@ -321,7 +351,7 @@ mod tests {
         let (kt, x) = (example(21, 50, 1), example(21, 5, 2));
         for level in Level::all() {
             let mut packed = Packed::<f32>::at(level, 50, 21);
-            packed.set(&kt);
+            packed.set(kt.as_slice());
             let mut z = vec![0.0f32; 250];
             packed.multiply(&(0..50), x.cast::<f32>().as_slice(), 5, &mut z);
             for (at, z) in z.iter().enumerate() {

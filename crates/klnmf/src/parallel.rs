@@ -41,6 +41,11 @@ impl Pool {
         PerThread((0..self.threads()).map(|_| Mutex::new(make())).collect())
     }
 
+    /// Does two things at once, if there are two threads.
+    pub fn both(&self, a: impl FnOnce() + Send, b: impl FnOnce() + Send) {
+        self.pool.install(|| rayon::join(a, b));
+    }
+
     /// Cuts `a` and `b` into panels of `width` columns (`per_a`, `per_b` entries a column) and calls `f` with the first
     /// column and the two pieces of each panel.
     pub fn panels<A: Send, B: Send>(

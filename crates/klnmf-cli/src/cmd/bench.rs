@@ -165,7 +165,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Seconds of one access, without the certificates.
+    /// Seconds of the quickest access, without the certificates.
     fn access<T: Scalar>(
         &self,
         v: Matrix<'_, T>,
@@ -173,27 +173,21 @@ impl Bench {
         solver: Solver,
         threads: usize,
     ) -> anyhow::Result<f64> {
-        let settings = Settings {
-            solver,
-            threads,
-            max_iter: 20,
-            tol: 0.0,
-            check_every: Some(20),
-            ..Settings::default()
-        };
+        // The first ten accesses warm the caches up, and fpa itself.
+        let settings =
+            Settings { solver, threads, max_iter: 30, tol: 0.0, check_every: Some(1), ..Settings::default() };
         let (w, h) = klnmf::init(v, rank, &settings)?;
         let mut best = f64::INFINITY;
         for _ in 0..self.runs.max(1) {
-            // The first ten accesses warm the caches up, and fpa itself.
-            let mut marks = Vec::new();
-            let watched = Settings { check_every: Some(10), ..settings.clone() };
-            klnmf::factorize_from(v, w.clone(), h.clone(), &watched, |info| {
-                marks.push(info.seconds);
+            let mut last = None;
+            klnmf::factorize_from(v, w.clone(), h.clone(), &settings, |info| {
+                if let Some((iteration, seconds)) = last.replace((info.iteration, info.seconds))
+                    && iteration >= 10
+                {
+                    best = best.min((info.seconds - seconds) / (info.iteration - iteration) as f64);
+                }
                 ControlFlow::Continue(())
             })?;
-            if let [.., before, after] = marks[..] {
-                best = best.min((after - before) / 10.0);
-            }
         }
         Ok(best)
     }

@@ -20,9 +20,10 @@
 //! ten multiplicative updates of both factors in turn.
 
 use super::{HalfState, HalfStep, mu};
-use crate::block::{Block, Work};
-use crate::{Mat, Scalar, kernel};
-use std::ops::Range;
+use crate::block::{Block, MOST_COLUMNS, Work};
+use crate::level::Level;
+use crate::map::{self, DualStep, Logs, Map, Ratio, each};
+use crate::{Mat, Scalar, kernel, quick};
 
 /// The share of the even spread that the metric adds to x.
 const SPREAD: f64 = 0.01;
@@ -45,7 +46,7 @@ impl Fpa {
 
 impl<T: Scalar> HalfStep<T> for Fpa {
     fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
-        half.dictionary.set(kt);
+        half.dictionary.set(half.pool, kt);
         let weights = &mut self.weights[half.side as usize];
         half.for_each_block_with(x, weights, |b, x, c, work| half_step(b, x, c, work, steps));
     }
@@ -58,33 +59,28 @@ fn half_step<T: Scalar>(b: &Block<'_, T>, x: &mut [T], c: &mut [f64], work: &mut
         to_best_ray(b, x, *sum);
     }
 
-    // The opening pass: Kx, the dual point −a/Kx, and the multiplicative update to fall back on.
-    b.pass(Some(x), Some(g), tile, |rows, z| {
-        store(b, &rows, z, z0);
-        b.ratio(&rows, z);
-        store(b, &rows, z, chi);
-    });
+    // The opening pass: Kx, the steps, the dual point −a/Kx with the first dual step from there, for which Kx̄ = Kx, and the
+    // multiplicative update to fall back on.
+    let mut opening = Opening::new(b, c, z0, sigma, chi);
+    b.pass_map(x, Some(g), tile, &mut opening);
+    opening.primal_steps(b, x, tau);
     x_mu[..x.len()].copy_from_slice(x);
     for ((x, g), sum) in x_mu[..x.len()].chunks_mut(b.r).zip(g.chunks(b.r)).zip(b.sums) {
         mu::multiply(x, g, b.k_sum);
         wake(x, g, b.k_sum, WAKE * sum / b.r as f64);
     }
-    metric(b, x, c, z0, sigma, tau);
-    chi[..b.p * b.q].iter_mut().for_each(|y| *y = -*y);
 
     for step in 0..steps {
         let x_bar = &mut x_bar[..x.len()];
-        // At the first step Kx̄ = Kx is known.
-        let again = if step == 0 { None } else { Some(&*x_bar) };
-        b.pass(again, Some(g), tile, |rows, z| {
-            for (column, z) in z.chunks_mut(rows.len()).enumerate() {
-                let part = b.part(column, &rows);
-                if step == 0 {
-                    z.copy_from_slice(&z0[part.clone()]);
+        if step == 0 {
+            b.pass(None, Some(g), tile, |rows, t| {
+                for (column, t) in t.chunks_mut(rows.len()).enumerate() {
+                    t.copy_from_slice(&chi[b.part(column, &rows)]);
                 }
-                kernel::dual_step(&b.a[part.clone()], &sigma[part.clone()], &mut chi[part], z);
-            }
-        });
+            });
+        } else {
+            b.pass_map(x_bar, Some(g), tile, &mut DualStep::new(b.a, sigma, chi));
+        }
         for column in 0..b.q {
             let at = column * b.r..(column + 1) * b.r;
             primal_step(&mut x[at.clone()], &mut x_bar[at.clone()], &tau[at.clone()], &g[at], b.k_sum);
@@ -104,31 +100,68 @@ fn to_best_ray<T: Scalar>(b: &Block<'_, T>, x: &mut [T], sum: f64) {
     }
 }
 
-/// Copies a tile to its place in a p × q array.
-fn store<T: Scalar>(b: &Block<'_, T>, rows: &Range<usize>, z: &[T], to: &mut [T]) {
-    for (c, z) in z.chunks(rows.len()).enumerate() {
-        to[b.part(c, rows)].copy_from_slice(z);
+/// What the opening pass does with z = Kx.
+///
+/// The steps are in the metric w = x + spread: σ = 1/(c·Kw), with Kw = Kx + spread·K(1/Kᵀ1), and τ = c·w/Kᵀ1.
+struct Opening<'a, T> {
+    ratio: Ratio<'a, T>,
+    a: &'a [T],
+    u: &'a [T],
+    /// c and the spread of every column.
+    weights: [T; MOST_COLUMNS],
+    spreads: [T; MOST_COLUMNS],
+    z0: &'a mut [T],
+    sigma: &'a mut [T],
+    chi: &'a mut [T],
+    level: Level,
+}
+
+impl<'a, T: Scalar> Opening<'a, T> {
+    fn new(b: &Block<'a, T>, c: &[f64], z0: &'a mut [T], sigma: &'a mut [T], chi: &'a mut [T]) -> Self {
+        let (mut weights, mut spreads) = ([T::ONE; MOST_COLUMNS], [T::ZERO; MOST_COLUMNS]);
+        for (column, weight) in c.iter().enumerate() {
+            weights[column] = T::from_f64(*weight);
+            spreads[column] = T::from_f64(SPREAD * weight.min(1.0) * b.sums[column] / b.r as f64);
+        }
+        Self { ratio: Ratio::new(b.a), a: b.a, u: b.u, weights, spreads, z0, sigma, chi, level: Level::get() }
+    }
+
+    /// τ for the weights x.
+    fn primal_steps(&self, b: &Block<'_, T>, x: &[T], tau: &mut [T]) {
+        let steps = tau.chunks_mut(b.r).zip(x.chunks(b.r)).zip(self.weights.iter().zip(&self.spreads));
+        for ((tau, x), (weight, spread)) in steps {
+            for ((tau, x), k) in tau.iter_mut().zip(x).zip(b.k_sum) {
+                *tau = if *k > T::ZERO { *weight * (*x + *spread / *k) / *k } else { T::ZERO };
+            }
+        }
     }
 }
 
-/// The steps in the metric w = x + spread: σ = 1/(c·Kw), with Kw = Kx + spread·K(1/Kᵀ1), and τ = c·w/Kᵀ1.
-fn metric<T: Scalar>(b: &Block<'_, T>, x: &[T], c: &[f64], z0: &[T], sigma: &mut [T], tau: &mut [T]) {
-    for (column, weight) in c.iter().enumerate() {
-        let spread = T::from_f64(SPREAD * weight.min(1.0) * b.sums[column] / b.r as f64);
-        let weight = T::from_f64(*weight);
-        let part = b.part(column, &(0..b.p));
-        kernel::simd(
+impl<T: Scalar> Map<T> for Opening<'_, T> {
+    #[inline(always)]
+    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: [T; L]) -> [T; L] {
+        let t = self.ratio.map(column, at, live, z);
+        let row = at - column * self.u.len();
+        let (a, u): ([T; L], [T; L]) = (map::load(self.a, at, live), map::load(self.u, row, live));
+        let (weight, spread) = (self.weights[column], self.spreads[column]);
+        let metric = each(
             #[inline(always)]
-            || {
-                for ((sigma, z0), u) in sigma[part.clone()].iter_mut().zip(&z0[part]).zip(b.u) {
-                    *sigma = T::ONE / (weight * (*z0 + spread * *u));
-                }
-            },
+            |l| weight * (z[l] + spread * u[l]),
         );
-        let at = column * b.r..(column + 1) * b.r;
-        for ((tau, x), k) in tau[at.clone()].iter_mut().zip(&x[at]).zip(b.k_sum) {
-            *tau = if *k > T::ZERO { weight * (*x + spread / *k) / *k } else { T::ZERO };
-        }
+        let sigma = quick::ratio(self.level, [T::ONE; L], metric);
+        let chi = each(
+            #[inline(always)]
+            |l| -t[l],
+        );
+        map::store(self.z0, at, live, z);
+        map::store(self.sigma, at, live, sigma);
+        map::store(self.chi, at, live, map::dual_step(self.level, a, sigma, chi, z));
+        t
+    }
+
+    #[inline(always)]
+    fn fetch(&self, at: usize) {
+        self.ratio.fetch(at);
     }
 }
 
@@ -164,19 +197,13 @@ fn keep_the_better<T: Scalar>(
     z0: &[T],
     x_mu: &[T],
 ) {
-    // The sum of a·ln(z0/z) over all tiles, column by column, collected where c can later be changed.
-    let mut change = [0.0; 64];
-    debug_assert!(b.q <= change.len());
-    b.pass(Some(x), None, tile, |rows, z| {
-        for (column, z) in z.chunks(rows.len()).enumerate() {
-            let part = b.part(column, &rows);
-            change[column] += kernel::log_change(&b.a[part.clone()], &z0[part], z);
-        }
-    });
+    // Σ a·ln(z0/z) of every column.
+    let mut change = Logs::new(b.a, z0);
+    b.pass_map(x, None, tile, &mut change);
     for (column, x) in x.chunks_mut(b.r).enumerate() {
         let (total, sum) = (b.total(x), b.sums[column]);
         // On the best ray z = (Σa/total)·Kx, and the sums of both models are Σa: only the logarithms differ.
-        let rise = if sum == 0.0 { 0.0 } else { change[column] + sum * (total / sum).ln() };
+        let rise = if sum == 0.0 { 0.0 } else { change.sum(column) + sum * (total / sum).ln() };
         // At the optimum the sign of the change is rounding, and a decision on it would be a coin toss.
         if rise <= 16.0 * T::EPSILON.to_f64() * sum {
             to_best_ray(b, x, sum);

@@ -6,6 +6,7 @@
 
 use super::{HalfState, HalfStep};
 use crate::kernel::simd;
+use crate::map::Ratio;
 use crate::{Mat, Scalar};
 
 /// The method has no state of its own.
@@ -13,11 +14,11 @@ pub(crate) struct Mu;
 
 impl<T: Scalar> HalfStep<T> for Mu {
     fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
-        half.dictionary.set(kt);
+        half.dictionary.set(half.pool, kt);
         half.for_each_block(x, |b, x, _, work| {
             let g = &mut work.small[0];
             for _ in 0..steps {
-                b.pass(Some(x), Some(g), &mut work.tile, |rows, z| b.ratio(&rows, z));
+                b.pass_map(x, Some(g), &mut work.tile, &mut Ratio::new(b.a));
                 for (x, g) in x.chunks_mut(b.r).zip(g.chunks(b.r)) {
                     multiply(x, g, b.k_sum);
                 }

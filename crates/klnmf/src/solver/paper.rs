@@ -12,11 +12,13 @@
 //! [`Fpa`](super::fpa). Dense only: χ lives on all entries. x̄ outlives the half-step it was made in.
 
 use super::{Factors, HalfState, Method, Side, Update};
-use crate::block::{Block, Work};
+use crate::block::{Block, MOST_COLUMNS, Work};
 use crate::divergence::largest_ratio;
+use crate::level::Level;
 use crate::linalg::{gram, spectral_norm};
+use crate::map::{self, Map, each};
 use crate::matrix::Mat;
-use crate::{Scalar, kernel};
+use crate::{Scalar, quick};
 
 /// The dual and the extrapolated factors, which persist.
 pub(crate) struct Paper<'a, 'v, T> {
@@ -48,7 +50,7 @@ impl<'a, 'v, T: Scalar> Paper<'a, 'v, T> {
     /// χ = −V/(WH), each column divided by s = max_k (Wᵀ(−χ))_k/(Wᵀ1)_k.
     fn start_dual(&mut self, factors: &Factors<T>) {
         let half = &mut self.halves[0];
-        half.dictionary.set(&factors.wt);
+        half.dictionary.set(half.pool, &factors.wt);
         half.for_each_block_with(&mut self.x_bar[0], self.chi[0].as_mut_slice(), |b, x, chi, work| {
             let Work { tile, small: [g, ..], .. } = work;
             b.pass(Some(x), Some(g), tile, |rows, z| {
@@ -68,7 +70,7 @@ impl<'a, 'v, T: Scalar> Paper<'a, 'v, T> {
 
     fn half_step(&mut self, side: usize, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
         let half = &mut self.halves[side];
-        half.dictionary.set(kt);
+        half.dictionary.set(half.pool, kt);
         let norm = spectral_norm(&gram(kt));
         let mass: f64 = kt.row_sums().iter().sum();
         let (p, r) = (kt.cols() as f64, kt.rows() as f64);
@@ -123,17 +125,17 @@ fn block_steps<T: Scalar>(
 ) {
     let Work { tile, small: [g, x_bar, ..], .. } = work;
     let r = b.r;
+    // A column with nothing in it gets an infinite step; a zero leaves its dual at zero.
+    let mut sigmas = [T::ZERO; MOST_COLUMNS];
+    for (sigma, sum) in sigmas.iter_mut().zip(b.sums) {
+        *sigma = if *sum > 0.0 { steps_of(*sum).0 } else { T::ZERO };
+    }
     for (to, pair) in x_bar.chunks_mut(r).zip(pair.chunks(2 * r)) {
         to.copy_from_slice(&pair[r..]);
     }
     for _ in 0..steps {
-        b.pass(Some(x_bar), Some(g), tile, |rows, z| {
-            for (c, z) in z.chunks_mut(rows.len()).enumerate() {
-                let part = b.part(c, &rows);
-                let (sigma, _) = steps_of(b.sums[c]);
-                scalar_dual_step(&b.a[part.clone()], sigma, &mut chi[part], z);
-            }
-        });
+        let sigmas = &sigmas[..b.q];
+        b.pass_map(x_bar, Some(g), tile, &mut ScalarDualStep { a: b.a, sigmas, chi, level: Level::get() });
         for (c, pair) in pair.chunks_mut(2 * r).enumerate() {
             let (_, tau) = steps_of(b.sums[c]);
             let (x, bar) = (&mut pair[..r], &mut x_bar[c * r..][..r]);
@@ -149,23 +151,42 @@ fn block_steps<T: Scalar>(
     }
 }
 
-/// χ ← ½(χ' − √(χ'² + 4σa)), χ' = χ + σz, on all entries; copied to z.
-fn scalar_dual_step<T: Scalar>(a: &[T], sigma: T, chi: &mut [T], z: &mut [T]) {
-    let (half, four) = (T::from_f64(0.5), T::from_f64(4.0));
-    if !sigma.is_finite() {
-        z.fill(T::ZERO);
-        return;
+/// χ ← ½(χ' − √(χ'² + 4σa)), χ' = χ + σz, on all entries, with one σ for each column; the new χ is also the result.
+struct ScalarDualStep<'a, T> {
+    a: &'a [T],
+    sigmas: &'a [T],
+    chi: &'a mut [T],
+    level: Level,
+}
+
+impl<T: Scalar> Map<T> for ScalarDualStep<'_, T> {
+    #[inline(always)]
+    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: [T; L]) -> [T; L] {
+        let sigma = self.sigmas[column];
+        let (half, four) = (T::from_f64(0.5), T::from_f64(4.0));
+        let (a, chi): ([T; L], [T; L]) = (map::load(self.a, at, live), map::load(self.chi, at, live));
+        let moved: [T; L] = each(
+            #[inline(always)]
+            |l| chi[l] + sigma * z[l],
+        );
+        let square: [T; L] = each(
+            #[inline(always)]
+            |l| moved[l] * moved[l] + four * sigma * a[l],
+        );
+        let root = quick::root(self.level, square);
+        let next = each(
+            #[inline(always)]
+            |l| half * (moved[l] - root[l]),
+        );
+        map::store(self.chi, at, live, next);
+        next
     }
-    kernel::simd(
-        #[inline(always)]
-        || {
-            for ((chi, z), a) in chi.iter_mut().zip(z).zip(a) {
-                let moved = *chi + sigma * *z;
-                *chi = half * (moved - (moved * moved + four * sigma * *a).sqrt());
-                *z = *chi;
-            }
-        },
-    );
+
+    #[inline(always)]
+    fn fetch(&self, at: usize) {
+        map::fetch(self.a, at);
+        map::fetch(self.chi, at);
+    }
 }
 
 fn stack<T: Scalar>(x: &Mat<T>, bar: &Mat<T>) -> Mat<T> {
