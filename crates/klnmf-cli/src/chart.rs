@@ -1,23 +1,25 @@
-//! Line charts as SVG: logarithmic axis, few ticks, each line named where it ends. Colours follow the page's.
+//! Line charts as SVG: logarithmic axes, few ticks, each line named where it ends. Colours follow the page's.
 
 use std::fmt::Write as _;
 
 /// A line of a chart.
 pub struct Line {
     /// Its name, written at its end.
-    pub name: &'static str,
+    pub name: String,
     /// Its points; those that are not finite, or not positive, are left out.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A chart with a linear x axis and a logarithmic y axis.
+/// A chart with a logarithmic y axis.
 pub struct Chart {
     /// What is on the x axis.
     pub x_label: &'static str,
     /// What is on the y axis.
     pub y_label: &'static str,
-    /// Up to four lines.
+    /// Up to eight lines.
     pub lines: Vec<Line>,
+    /// Whether the x axis is logarithmic too; then it shows what is right of the first point.
+    pub log_x: bool,
 }
 
 const WIDTH: f64 = 640.0;
@@ -37,7 +39,11 @@ impl Chart {
         }
         let (low, high) = ((low / 1.2).log10(), (high * 1.2).log10());
         let (left, right, top, bottom) = MARGIN;
-        let at_x = |x: f64| left + x / x_max * (WIDTH - left - right);
+        let x_min = points().map(|p| p.0).filter(|x| *x > 0.0).fold(x_max, f64::min);
+        let (x_low, x_high) = if self.log_x { (x_min.log10(), x_max.log10()) } else { (0.0, x_max) };
+        let share =
+            |x: f64| (if self.log_x { x.max(x_min).log10() } else { x } - x_low) / (x_high - x_low).max(1e-9);
+        let at_x = |x: f64| left + share(x) * (WIDTH - left - right);
         let at_y = |y: f64| top + (high - y.log10()) / (high - low) * (HEIGHT - top - bottom);
 
         let mut svg = format!(
@@ -56,8 +62,12 @@ impl Chart {
                 short(y)
             );
         }
-        for step in 0..=4 {
-            let x = x_max * f64::from(step) / 4.0;
+        let x_ticks = if self.log_x {
+            log_ticks(x_low, x_high)
+        } else {
+            (0..=4).map(|step| x_max * f64::from(step) / 4.0).collect()
+        };
+        for x in x_ticks {
             let (w, h) = (at_x(x), HEIGHT - bottom + 16.0);
             let _ = write!(svg, "<text x=\"{w:.1}\" y=\"{h}\" text-anchor=\"middle\">{}</text>", short(x));
         }
@@ -83,6 +93,31 @@ impl Chart {
         }
         svg + "</svg>"
     }
+}
+
+/// Charts one below the other, each with its title, as a picture that stands alone, light or dark.
+pub fn stack(charts: &[(String, String)]) -> String {
+    const STYLE: &str = "svg{color-scheme:light dark;--ink:#1d1d1f;--soft:#6b6b70;--line:#dcdce0;--c0:#2166ac;--c1:#b2560d;\
+        --c2:#1b7837;--c3:#762a83;--c4:#b2182b;--c5:#35978f;--c6:#8c510a;--c7:#4d4d4d}\
+        @media(prefers-color-scheme:dark){svg{--ink:#e8e8ea;--soft:#a0a0a6;--line:#3a3a3f;--c0:#7fb2e5;--c1:#e7a15a;\
+        --c2:#7fc98f;--c3:#c9a0dc;--c4:#f08a8a;--c5:#80cdc1;--c6:#dfc27d;--c7:#bababa}}\
+        text{font:12px system-ui,sans-serif;fill:var(--soft)}.title{font-size:14px;fill:var(--ink)}\
+        .grid{stroke:var(--line);fill:none}.line{fill:none;stroke-width:2}";
+    let colours: String =
+        (0..8).map(|c| format!(".c{c}{{stroke:var(--c{c})}}.t{c}{{fill:var(--c{c})}}")).collect();
+    let height = HEIGHT + 24.0;
+    let all = height * charts.len() as f64;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {all}\" width=\"{WIDTH}\" height=\"{all}\">\
+         <style>{STYLE}{colours}</style>"
+    );
+    for (number, (title, chart)) in charts.iter().enumerate() {
+        let top = height * number as f64;
+        let place = format!("<svg y=\"{}\" height=\"{HEIGHT}\"", top + 24.0);
+        let _ = write!(svg, "<text class=\"title\" x=\"12\" y=\"{}\">{title}</text>", top + 18.0);
+        svg += &chart.replacen("<svg", &place, 1);
+    }
+    svg + "</svg>\n"
 }
 
 /// The nearest height at or below `y` where a name does not cover one of those already written.
@@ -126,10 +161,19 @@ mod tests {
 
     #[test]
     fn charts_of_nothing_and_of_nonsense_are_still_charts() {
-        let line = |points| Chart { x_label: "x", y_label: "y", lines: vec![Line { name: "a", points }] };
+        let line = |points, log_x| Chart {
+            x_label: "x",
+            y_label: "y",
+            lines: vec![Line { name: "a".into(), points }],
+            log_x,
+        };
         for points in [vec![], vec![(0.0, f64::INFINITY)], vec![(1.0, 5.0)], vec![(0.0, 1.0), (1.0, 1e-9)]] {
-            let svg = line(points).svg();
-            assert!(svg.ends_with("</svg>") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            for log_x in [false, true] {
+                let svg = line(points.clone(), log_x).svg();
+                assert!(svg.ends_with("</svg>") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+                let svg = stack(&[("one".into(), svg.clone()), ("two".into(), svg)]);
+                assert_eq!(svg.matches("<svg").count(), svg.matches("</svg>").count());
+            }
         }
     }
 }

@@ -65,8 +65,8 @@ impl<T: Scalar> Report<'_, T> {
     }
 
     fn chart(&self) -> String {
-        let line = |name, f: &dyn Fn(&Info) -> f64| Line {
-            name,
+        let line = |name: &str, f: &dyn Fn(&Info) -> f64| Line {
+            name: name.into(),
             points: self
                 .trace
                 .iter()
@@ -79,7 +79,7 @@ impl<T: Scalar> Report<'_, T> {
             line("gap of W", &|i| i.gap_w),
             line("gap of H", &|i| i.gap_h),
         ];
-        Chart { x_label: "data accesses", y_label: "divergence and gaps", lines }.svg()
+        Chart { x_label: "data accesses", y_label: "divergence and gaps", lines, log_x: false }.svg()
     }
 
     /// The parts by their share of the whole, each with its largest rows.

@@ -187,6 +187,28 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         self.values().iter().map(|v| v.to_f64()).sum()
     }
 
+    /// Calls `f` with row, column and value of every entry, or of every stored one, in the order of storage.
+    pub fn for_each(&self, mut f: impl FnMut(usize, usize, T)) {
+        let (lines, across) = match self.order {
+            Order::Columns => (self.cols, self.rows),
+            Order::Rows => (self.rows, self.cols),
+        };
+        let mut call = |line: usize, at: usize, value: T| match self.order {
+            Order::Columns => f(at, line, value),
+            Order::Rows => f(line, at, value),
+        };
+        for line in 0..lines {
+            match self.storage {
+                Storage::Dense(data) => {
+                    data[line * across..][..across].iter().enumerate().for_each(|(at, v)| call(line, at, *v));
+                }
+                Storage::Sparse { ptr, idx, val } => {
+                    (ptr.at(line)..ptr.at(line + 1)).for_each(|k| call(line, idx.at(k), val[k]));
+                }
+            }
+        }
+    }
+
     /// How many rows and how many columns hold nothing but zeros.
     pub fn empty(&self) -> (usize, usize) {
         let (mut rows, mut cols) = (vec![true; self.rows], vec![true; self.cols]);

@@ -1,0 +1,33 @@
+//! Peak memory against the formula: a process of its own for each case, since a peak cannot be taken back.
+
+use super::rows::Rows;
+use anyhow::Context;
+use klnmf::{Matrix, Scalar, Settings};
+use std::path::Path;
+use std::process::Command;
+
+/// Measures the peak of a factorisation of the matrix in `file` by this program in a process of its own, and compares it
+/// with what [`klnmf::memory`] says. Only where the system tells (Linux).
+pub fn measure<T: Scalar>(file: &Path, v: Matrix<'_, T>, rank: usize, rows: &mut Rows) -> anyhow::Result<()> {
+    let out = Command::new(std::env::current_exe()?)
+        .args(["bench", "--peak", "--precision", T::NAME, "--rank", &rank.to_string()])
+        .arg(file)
+        .output()
+        .context("cannot start this program again to measure its memory")?;
+    let Some(peak) = String::from_utf8_lossy(&out.stdout).trim().parse::<f64>().ok().filter(|p| *p > 0.0)
+    else {
+        return Ok(());
+    };
+    let formula = klnmf::memory(v, rank, 0).total() as f64;
+    rows.tell("peak memory", peak / 1e6, "MB")?;
+    rows.tell("peak memory over the formula", peak / formula, "x")
+}
+
+/// The child: factorises and returns the peak in bytes, 0 if the system does not tell.
+pub fn peak<T: Scalar>(v: Matrix<'_, T>, rank: usize) -> anyhow::Result<u64> {
+    klnmf::factorize(v, rank, &Settings { max_iter: 20, tol: 0.0, ..Settings::default() })?;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|l| l.split_whitespace().next()).and_then(|n| n.parse::<u64>().ok());
+    Ok(kilobytes.unwrap_or(0) * 1024)
+}

@@ -1,0 +1,149 @@
+//! What people use today, from the same start, on the same data and threads.
+
+use super::rows::Rows;
+use super::trace::Trace;
+use crate::cmd::thread_count;
+use anyhow::{Context, bail};
+use klnmf::{Mat, Matrix, Scalar, Settings, Solver};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// Runs the peers in `folder` and our solvers for some seconds each, and tells when ours reach what the peer has in the
+/// end. Returns the traces of all.
+pub fn measure<T: Scalar>(
+    folder: &Path,
+    v: Matrix<'_, T>,
+    rank: usize,
+    seconds: f64,
+    rows: &mut Rows,
+) -> anyhow::Result<Vec<Trace>> {
+    let threads = thread_count(0);
+    let start = Settings { seed: 1, ..Settings::default() };
+    let (w, h) = klnmf::init(v, rank, &start)?;
+    let peers = run_peers(folder, v, (&w, &h), seconds, threads)?;
+
+    let mut traces = Vec::new();
+    for solver in [Solver::Mu, Solver::Fpa] {
+        let settings = Settings {
+            solver,
+            tol: 0.0,
+            max_iter: usize::MAX,
+            time_limit: Some(Duration::from_secs_f64(seconds)),
+            check_every: Some(5),
+            ..start.clone()
+        };
+        traces.push(Trace::run(solver.name(), v, (&w, &h), &settings)?);
+    }
+    let ours = super::speed::access(v, rank, Solver::Mu, threads)?;
+    for peer in peers {
+        let Peer { trace, per_iteration } = peer;
+        let name = &trace.name;
+        rows.tell(&format!("{name}: one iteration"), 1e3 * per_iteration, "ms")?;
+        rows.tell(&format!("{name}: iteration over our mu access"), per_iteration / ours, "x")?;
+        let Some((end, goal)) = trace.points.last().copied() else { continue };
+        rows.tell(&format!("{name}: divergence at its end"), goal, "nats")?;
+        rows.tell(&format!("{name}: seconds to its end"), end, "s")?;
+        for trace in &traces {
+            if let Some(time) = trace.time_to(goal) {
+                rows.tell(&format!("{}: seconds to that divergence", trace.name), time, "s")?;
+                rows.tell(&format!("{}: times sooner than {name}", trace.name), end / time, "x")?;
+            }
+        }
+        traces.push(trace);
+    }
+    Ok(traces)
+}
+
+struct Peer {
+    trace: Trace,
+    per_iteration: f64,
+}
+
+/// Hands V, W and H over in files and reads `peer,iterations,seconds,divergence` lines.
+fn run_peers<T: Scalar>(
+    folder: &Path,
+    v: Matrix<'_, T>,
+    (w, h): (&Mat<T>, &Mat<T>),
+    seconds: f64,
+    threads: usize,
+) -> anyhow::Result<Vec<Peer>> {
+    let script = folder.join("run.sh");
+    if !script.is_file() {
+        bail!(
+            "{}: no such script; run this in a copy of the repository, or name the folder with --peers=FOLDER",
+            script.display()
+        );
+    }
+    let exchange = tempfile::tempdir()?;
+    write_matrix(exchange.path(), v)?;
+    klnmf_io::write_npy(&exchange.path().join("w.npy"), w)?;
+    klnmf_io::write_npy(&exchange.path().join("h.npy"), h)?;
+    let out = Command::new("sh")
+        .arg(&script)
+        .arg(exchange.path())
+        .args([seconds.to_string(), threads.to_string()])
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .context("cannot run sh")?;
+    if !out.status.success() {
+        bail!("{} failed; what it said is above", script.display());
+    }
+    let mut points: Vec<(String, f64, f64, f64)> = Vec::new();
+    for line in String::from_utf8_lossy(&out.stdout).lines() {
+        let fields: Vec<&str> = line.split(',').collect();
+        if let [name, iterations, seconds, divergence] = fields[..]
+            && let (Ok(i), Ok(s), Ok(d)) = (iterations.parse(), seconds.parse(), divergence.parse())
+        {
+            points.push((name.to_owned(), i, s, d));
+        }
+    }
+    let mut peers: Vec<Peer> = Vec::new();
+    for name in points.iter().map(|p| p.0.clone()) {
+        if peers.iter().any(|p| p.trace.name == name) {
+            continue;
+        }
+        let own: Vec<_> = points.iter().filter(|p| p.0 == name).collect();
+        // Between two runs of different length the fixed costs drop out.
+        let per_iteration = own
+            .windows(2)
+            .map(|p| (p[1].2 - p[0].2) / (p[1].1 - p[0].1))
+            .filter(|t| *t > 0.0)
+            .fold(f64::INFINITY, f64::min);
+        peers.push(Peer {
+            trace: Trace { name, points: own.iter().map(|p| (p.2, p.3)).collect() },
+            per_iteration,
+        });
+    }
+    Ok(peers)
+}
+
+/// `v.npy`, or `v.mtx` for sparse V.
+pub fn write_matrix<T: Scalar>(folder: &Path, v: Matrix<'_, T>) -> anyhow::Result<std::path::PathBuf> {
+    if !v.is_sparse() {
+        let path = folder.join("v.npy");
+        let mut dense = Mat::zeros(v.rows(), v.cols());
+        v.for_each(|row, col, value| dense[(row, col)] = value);
+        klnmf_io::write_npy(&path, &dense)?;
+        return Ok(path);
+    }
+    let path = folder.join("v.mtx");
+    klnmf_io::atomically(&path, |out| {
+        writeln!(
+            out,
+            "%%MatrixMarket matrix coordinate real general\n{} {} {}",
+            v.rows(),
+            v.cols(),
+            v.stored()
+        )?;
+        let mut result = Ok(());
+        v.for_each(|row, col, value| {
+            if result.is_ok() {
+                result = writeln!(out, "{} {} {}", row + 1, col + 1, value);
+            }
+        });
+        result
+    })?;
+    Ok(path)
+}

@@ -1,0 +1,53 @@
+//! Traces as a table and as a picture.
+
+use super::trace::Trace;
+use crate::chart::{Chart, Line};
+use std::io::Write as _;
+use std::path::Path;
+
+/// `case,solver,seconds,divergence` lines of all traces.
+pub fn write_csv(path: &Path, cases: &[(String, Vec<Trace>)]) -> anyhow::Result<()> {
+    klnmf_io::atomically(path, |out| {
+        writeln!(out, "case,solver,seconds,divergence")?;
+        for (case, traces) in cases {
+            for trace in traces {
+                for (seconds, divergence) in &trace.points {
+                    writeln!(out, "{case},{},{seconds},{divergence}", trace.name)?;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// How far each method is above the best divergence of all, over time; one chart below the other.
+pub fn write_svg(path: &Path, cases: &[(String, Vec<Trace>)]) -> anyhow::Result<()> {
+    let charts: Vec<(String, String)> = cases
+        .iter()
+        .map(|(case, traces)| (format!("{case}: per cent above the best divergence"), chart(traces).svg()))
+        .collect();
+    let picture = crate::chart::stack(&charts);
+    klnmf_io::atomically(path, |out| out.write_all(picture.as_bytes()))?;
+    Ok(())
+}
+
+fn chart(traces: &[Trace]) -> Chart {
+    let best = traces.iter().map(Trace::last).fold(f64::INFINITY, f64::min);
+    let lines = traces.iter().map(|trace| Line {
+        name: trace.name.clone(),
+        points: trace
+            .points
+            .iter()
+            .filter(|p| p.0 > 0.0)
+            .map(|(t, d)| (*t, 100.0 * (d / best - 1.0)))
+            .filter(|p| p.1 > 1e-3)
+            .collect(),
+    });
+    Chart {
+        x_label: "seconds",
+        y_label: "per cent above the best divergence",
+        lines: lines.collect(),
+        log_x: true,
+    }
+}

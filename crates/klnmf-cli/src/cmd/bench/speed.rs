@@ -1,0 +1,160 @@
+//! Times of single accesses, against what the machine can do.
+
+use super::cases::uniform;
+use super::rows::Rows;
+use crate::cmd::thread_count;
+use klnmf::{Mat, Matrix, Scalar, Settings, Solver};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// Products with the n × m matrix in an access, 2·n·m·r flops each: a pass is two, an access a pass for each factor. Five
+/// steps of fpa on one factor take twelve: two to open, one for the first step, two for each of the others, one to compare.
+fn products(solver: Solver) -> f64 {
+    if solver == Solver::Fpa { 4.8 } else { 4.0 }
+}
+
+/// All figures of one matrix. What is compared is measured in turn, so that noise hits all alike.
+pub fn measure<T: Scalar>(v: Matrix<'_, T>, rank: usize, runs: usize, rows: &mut Rows) -> anyhow::Result<()> {
+    let threads = thread_count(0);
+    let solvers = [Solver::Mu, Solver::Fpa];
+    let (mut gemm, mut certificate) = (0.0f64, f64::INFINITY);
+    let mut times = [[f64::INFINITY; 2]; 2];
+    for _ in 0..runs.max(1) {
+        if !v.is_sparse() {
+            gemm = gemm.max(gemm_rate::<T>(v.rows(), v.cols(), rank));
+        }
+        for (times, solver) in times.iter_mut().zip(solvers) {
+            for (time, threads) in times.iter_mut().zip([1, threads]) {
+                *time = time.min(access(v, rank, solver, threads)?);
+            }
+        }
+        certificate = certificate.min(seconds_of_certificate(v, rank)?);
+    }
+    if !v.is_sparse() {
+        rows.tell("GEMM on one thread", gemm / 1e9, "GF/s")?;
+    }
+    for ([one, all], solver) in times.into_iter().zip(solvers) {
+        let name = solver.name();
+        rows.tell(&format!("{name} access on one thread"), 1e3 * one, "ms")?;
+        rows.tell(&format!("{name} access on {threads} threads"), 1e3 * all, "ms")?;
+        rows.tell(&format!("{name} speed-up of {threads} threads"), one / all, "x")?;
+        if !v.is_sparse() {
+            let flops = products(solver) * 2.0 * (v.rows() * v.cols() * rank) as f64;
+            rows.tell(&format!("{name} share of GEMM"), 100.0 * flops / one / gemm, "%")?;
+        }
+    }
+    rows.tell("certificate over one mu access", certificate / times[0][0], "x")
+}
+
+/// How the time of an access grows when one of n, m, r doubles.
+pub fn growth(runs: usize, rows: &mut Rows) -> anyhow::Result<()> {
+    let sizes = [(250, 2000, 32), (500, 2000, 32), (250, 4000, 32), (250, 2000, 64)];
+    let data = sizes.map(|(n, m, _)| uniform::<f64>(n, m));
+    let times = in_turn(runs, |i| access((&data[i]).into(), sizes[i].2, Solver::Mu, 1), sizes.len())?;
+    for (what, time) in ["n", "m", "r"].into_iter().zip(&times[1..]) {
+        rows.tell(&format!("time when {what} doubles"), time / times[0], "x")?;
+    }
+    Ok(())
+}
+
+/// How it grows when the stored entries double.
+pub fn growth_sparse<T: Scalar>(
+    once: Matrix<'_, T>,
+    twice: Matrix<'_, T>,
+    runs: usize,
+    rows: &mut Rows,
+) -> anyhow::Result<()> {
+    let times = in_turn(runs, |i| access([once, twice][i], 10, Solver::Mu, 1), 2)?;
+    rows.tell("time when nnz doubles", times[1] / times[0], "x")
+}
+
+/// The least time of each of `n` measurements, made in turn.
+fn in_turn(runs: usize, time: impl Fn(usize) -> anyhow::Result<f64>, n: usize) -> anyhow::Result<Vec<f64>> {
+    let mut best = vec![f64::INFINITY; n];
+    for _ in 0..runs.max(1) {
+        for (i, best) in best.iter_mut().enumerate() {
+            *best = best.min(time(i)?);
+        }
+    }
+    Ok(best)
+}
+
+/// Seconds of the quickest access, without the certificates.
+pub fn access<T: Scalar>(
+    v: Matrix<'_, T>,
+    rank: usize,
+    solver: Solver,
+    threads: usize,
+) -> anyhow::Result<f64> {
+    // The first ten accesses warm the caches up, and fpa itself.
+    let settings =
+        Settings { solver, threads, max_iter: 30, tol: 0.0, check_every: Some(1), ..Settings::default() };
+    let (w, h) = klnmf::init(v, rank, &settings)?;
+    let (mut best, mut last) = (f64::INFINITY, None);
+    klnmf::factorize_from(v, w, h, &settings, |info| {
+        if let Some((iteration, seconds)) = last.replace((info.iteration, info.seconds))
+            && iteration >= 10
+        {
+            best = best.min((info.seconds - seconds) / (info.iteration - iteration) as f64);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(best)
+}
+
+/// Seconds of one certificate on one thread: both gaps and the divergence.
+fn seconds_of_certificate<T: Scalar>(v: Matrix<'_, T>, rank: usize) -> anyhow::Result<f64> {
+    let settings = Settings {
+        solver: Solver::Mu,
+        threads: 1,
+        max_iter: 10,
+        tol: 0.0,
+        check_every: Some(1),
+        ..Settings::default()
+    };
+    let (w, h) = klnmf::init(v, rank, &settings)?;
+    let (mut best, mut last) = (f64::INFINITY, None::<(Instant, f64)>);
+    klnmf::factorize_from(v, w, h, &settings, |info| {
+        let now = Instant::now();
+        if let Some((then, worked)) = last.replace((now, info.seconds)) {
+            best = best.min((now - then).as_secs_f64() - (info.seconds - worked));
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(best)
+}
+
+/// Flops a second of a general product W·H of this shape on one thread.
+fn gemm_rate<T: Scalar>(n: usize, m: usize, r: usize) -> f64 {
+    let (w, h, mut p) = (uniform::<T>(n, r), uniform::<T>(r, m), Mat::<T>::zeros(n, m));
+    let mut best = f64::INFINITY;
+    for _ in 0..10 {
+        let begun = Instant::now();
+        // Safety: the three matrices have the sizes and the strides that are given here, and p is borrowed mutably.
+        unsafe {
+            gemm::gemm(
+                n,
+                m,
+                r,
+                p.as_mut_slice().as_mut_ptr(),
+                n as isize,
+                1,
+                false,
+                w.as_slice().as_ptr(),
+                n as isize,
+                1,
+                h.as_slice().as_ptr(),
+                r as isize,
+                1,
+                T::ONE,
+                T::ONE,
+                false,
+                false,
+                false,
+                gemm::Parallelism::None,
+            );
+        }
+        best = best.min(begun.elapsed().as_secs_f64());
+    }
+    2.0 * (n * m * r) as f64 / best
+}
