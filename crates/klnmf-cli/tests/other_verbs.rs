@@ -64,7 +64,7 @@ fn info_states_the_memory_formula() {
     let place = Place::new();
     place.write("v.csv", counts_csv(10, 15));
     let text = place.ok("info v.csv --rank 4");
-    assert!(text.contains("10 × 15") && text.contains("2·V + 8·(W + H) + workspace"), "{text}");
+    assert!(text.contains("10 × 15") && text.contains("2·V + 12·(W + H) + workspace"), "{text}");
     let facts = place.json("info v.csv --rank 4");
     let v = klnmf_io::read::<f64>(&place.path("v.csv")).unwrap();
     let threads = std::thread::available_parallelism().unwrap().get();

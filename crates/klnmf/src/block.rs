@@ -22,6 +22,20 @@ const TILE_ROWS: usize = 128;
 /// The most columns that a block has.
 pub(crate) const MOST_COLUMNS: usize = 48;
 
+/// Rows of a dictionary that is kept atom by atom, padded so that every atom fills whole registers.
+fn padded<S>(p: usize) -> usize {
+    p.next_multiple_of(64 / size_of::<S>())
+}
+
+/// What a method wants to know of a dictionary besides products.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wants {
+    /// [`Block::u`].
+    pub u: bool,
+    /// [`Block::atoms`], which sparse blocks have anyway.
+    pub atoms: bool,
+}
+
 /// Columns in a panel. It depends on the data alone: some panels for every thread, yet wide enough for the products, and no
 /// more than a mebibyte of doubles, so that the workspace is bounded.
 fn panel_width(rows: usize, cols: usize, sparse: bool) -> usize {
@@ -40,8 +54,8 @@ fn panel_width(rows: usize, cols: usize, sparse: bool) -> usize {
 pub(crate) fn workspace_bytes(rows: usize, cols: usize, longest: usize, sparse: bool, r: usize) -> u128 {
     let (p, r) = (longest as u128, r as u128);
     let q = if sparse { 1 } else { panel_width(rows, cols, sparse) as u128 };
-    let gathered = if sparse { p * (r + 1) } else { 0 };
-    8 * (2 * gathered + 4 * p * q + 12 * r * q + 2 * TILE_ROWS as u128 * q)
+    let gathered = if sparse { (p + 16) * (r + 1) } else { 0 };
+    8 * (2 * gathered + 4 * (p + 16) * q + 12 * r * q + 2 * TILE_ROWS as u128 * q)
 }
 
 /// V by columns, and the sums of its columns.
@@ -143,27 +157,30 @@ pub(crate) struct Dictionary<S> {
     pub k_sum: Vec<S>,
     /// K(1/Kᵀ1): row i's share of every atom, added up. Empty if nobody wants it.
     u: Vec<S>,
+    /// K atom by atom, padded with zeros. Empty if nobody wants it.
+    atoms: Aligned<S>,
     /// Kᵀ1 while it is being added up.
     sums: Vec<f64>,
 }
 
 impl<S: Scalar> Dictionary<S> {
-    /// Room for a dictionary of r atoms for this half, and for u if the method wants it.
-    pub fn new<T: Scalar>(half: &Half<'_, T>, r: usize, with_u: bool) -> Self {
+    /// Room for a dictionary of r atoms for this half.
+    pub fn new<T: Scalar>(half: &Half<'_, T>, r: usize, wants: Wants) -> Self {
         let (p, sparse) = (half.view().rows(), half.view().is_sparse());
         Self {
             r,
             rows: vec![S::ZERO; if sparse { p * r } else { 0 }],
             packed: (!sparse).then(|| Packed::new(p, r)),
             k_sum: vec![S::ZERO; r],
-            u: vec![S::ZERO; if with_u { p } else { 0 }],
+            u: vec![S::ZERO; if wants.u { p } else { 0 }],
+            atoms: Aligned::zeros(if wants.atoms && !sparse { padded::<S>(p) * r } else { 0 }),
             sums: vec![0.0; r],
         }
     }
 
     /// Takes K from its transpose `kt` (r × p).
     pub fn set<T: Scalar>(&mut self, pool: &Pool, kt: &Mat<T>) {
-        let Self { r, rows, packed, k_sum, u, sums } = self;
+        let Self { r, rows, packed, k_sum, u, atoms, sums } = self;
         let kt = kt.as_slice();
         pool.both(
             || {
@@ -178,6 +195,14 @@ impl<S: Scalar> Dictionary<S> {
                 rows.iter_mut().zip(kt).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
                 if let Some(packed) = packed {
                     packed.set(kt);
+                }
+                if !atoms.is_empty() {
+                    let height = atoms.len() / *r;
+                    for (i, row) in kt.chunks_exact(*r).enumerate() {
+                        row.iter()
+                            .enumerate()
+                            .for_each(|(k, value)| atoms[k * height + i] = S::from_f64(value.to_f64()));
+                    }
                 }
             },
         );
@@ -197,7 +222,7 @@ struct Load<S> {
     u: Vec<S>,
 }
 
-/// Room for solvers: `big` holds p × q numbers each, `small` r × q, `tile` one tile of KX. What a solver does not touch
+/// Room for solvers: `big` holds p × q numbers each, p padded, `small` r × q, `tile` one tile of KX. What a solver does not touch
 /// stays untouched zero pages and costs no memory.
 pub(crate) struct Work<S> {
     pub tile: Aligned<S>,
@@ -210,12 +235,12 @@ impl<S: Scalar> Scratch<S> {
         let zeros = |n: usize| vec![S::ZERO; n];
         let load = Load {
             a: zeros(if converts { p * q } else { 0 }),
-            k: zeros(if gathers { p * r } else { 0 }),
+            k: zeros(if gathers { padded::<S>(p) * r } else { 0 }),
             u: zeros(if gathers { p } else { 0 }),
         };
         let work = Work {
             tile: Aligned::zeros(TILE_ROWS.min(p) * q),
-            big: std::array::from_fn(|_| zeros(p * q)),
+            big: std::array::from_fn(|_| zeros(padded::<S>(p) * q)),
             small: std::array::from_fn(|_| zeros(r * q)),
         };
         Self { load, work }
@@ -248,13 +273,14 @@ impl<S: Scalar> Load<S> {
                 (range.len(), &val[range], Atoms::Gathered(k), &u[..])
             }
         };
-        Block { first, p, q, r, a: in_precision(values, a), k, u, k_sum: &dictionary.k_sum, sums }
+        let atoms = if let Atoms::Gathered(k) = k { k } else { &dictionary.atoms[..] };
+        Block { first, p, q, r, a: in_precision(values, a), k, atoms, u, k_sum: &dictionary.k_sum, sums }
     }
 }
 
-/// Collects the rows `idx` of K, column-major, and the same entries of u.
+/// Collects the rows `idx` of K atom by atom, padded with zeros, and the same entries of u.
 fn gather<I: Index, S: Scalar>(idx: &[I], r: usize, dictionary: &Dictionary<S>, k: &mut [S], u: &mut [S]) {
-    let p = idx.len();
+    let (p, height) = (idx.len(), padded::<S>(idx.len()));
     if !dictionary.u.is_empty() {
         u.iter_mut().zip(idx).for_each(|(u, i)| *u = dictionary.u[i.at()]);
     }
@@ -265,15 +291,16 @@ fn gather<I: Index, S: Scalar>(idx: &[I], r: usize, dictionary: &Dictionary<S>, 
     for (n, four) in fours.enumerate() {
         let rows: [&[S]; 4] = std::array::from_fn(|c| row(&four[c]));
         for l in 0..r {
-            let to = &mut k[l * p + 4 * n..][..4];
+            let to = &mut k[l * height + 4 * n..][..4];
             to.copy_from_slice(&[rows[0][l], rows[1][l], rows[2][l], rows[3][l]]);
         }
     }
     for (at, i) in (p - rest.len()..).zip(rest) {
         for (l, value) in row(i).iter().enumerate() {
-            k[l * p + at] = *value;
+            k[l * height + at] = *value;
         }
     }
+    k.chunks_exact_mut(height.max(1)).take(r).for_each(|atom| atom[p..].fill(S::ZERO));
 }
 
 /// `values` as they are if they have precision S already, else converted into `room`.
@@ -292,7 +319,7 @@ fn in_precision<'a, T: Scalar, S: Scalar>(values: &'a [T], room: &'a mut [S]) ->
 pub(crate) enum Atoms<'a, S> {
     /// All of it.
     Packed(&'a Packed<S>),
-    /// The rows of one sparse column, p × r, column-major.
+    /// The rows of one sparse column, atom by atom, p padded.
     Gathered(&'a [S]),
 }
 
@@ -308,6 +335,8 @@ pub(crate) struct Block<'a, S> {
     pub a: &'a [S],
     /// p × r: the dictionary on these rows.
     pub k: Atoms<'a, S>,
+    /// The same atom by atom, if the method wants it: r times [`Block::height`] numbers, zeros after the first p.
+    pub atoms: &'a [S],
     /// K(1/Kᵀ1) on these rows.
     pub u: &'a [S],
     /// Kᵀ1 over *all* rows, also those that a sparse block leaves out.
@@ -320,6 +349,11 @@ impl<S: Scalar> Block<'_, S> {
     /// The part of a p × q array that belongs to column `c` and `rows`.
     pub fn part(&self, c: usize, rows: &Range<usize>) -> Range<usize> {
         c * self.p + rows.start..c * self.p + rows.end
+    }
+
+    /// Rows with padding: where the next atom begins in [`Block::atoms`].
+    pub fn height(&self) -> usize {
+        padded::<S>(self.p)
     }
 
     /// (Kᵀ1)ᵀx, the sum of Kx over all rows.
@@ -349,7 +383,7 @@ impl<S: Scalar> Block<'_, S> {
             if let Some(x) = x {
                 match self.k {
                     Atoms::Packed(k) => k.multiply(&rows, &x[..r * q], q, z),
-                    Atoms::Gathered(k) => kernel::multiply(&k[start..], p, &x[..r], z),
+                    Atoms::Gathered(k) => kernel::multiply(&k[start..], self.height(), &x[..r], z),
                 }
             }
             f(rows.clone(), z);
@@ -372,7 +406,7 @@ impl<S: Scalar> Block<'_, S> {
             match self.k {
                 Atoms::Packed(k) => k.multiply_map(&rows, &x[..r * q], q, t, map),
                 Atoms::Gathered(k) => {
-                    kernel::multiply(&k[start..], p, &x[..r], t);
+                    kernel::multiply(&k[start..], self.height(), &x[..r], t);
                     map.apply(0, start, t);
                 }
             }
@@ -384,10 +418,12 @@ impl<S: Scalar> Block<'_, S> {
 
     /// g ← g + Kᵀt for the rows of one tile.
     fn add_back(&self, rows: &Range<usize>, t: &[S], g: &mut [S]) {
-        let Block { p, q, r, .. } = *self;
+        let Block { q, r, .. } = *self;
         match self.k {
             Atoms::Packed(k) => k.multiply_transposed(rows, t, q, &mut g[..r * q]),
-            Atoms::Gathered(k) => kernel::multiply_transposed(&k[rows.start..], p, t, &mut g[..r]),
+            Atoms::Gathered(k) => {
+                kernel::multiply_transposed(&k[rows.start..], self.height(), t, &mut g[..r]);
+            }
         }
     }
 

@@ -15,7 +15,7 @@
 //! than a third of all steps back. Two dual points are tried at every check, −a/(Kx) and χ, and the best primal and the
 //! best dual value seen make the certificate. A column that is done leaves its block and costs nothing more.
 
-use crate::block::{Block, Dictionary, Half, Work};
+use crate::block::{Block, Dictionary, Half, Wants, Work};
 use crate::divergence::{check_factor, largest_ratio, non_negative};
 use crate::map::{DualStep, Map, Ratio};
 use crate::matrix::Matrix;
@@ -143,7 +143,7 @@ pub(crate) fn run<T: Scalar>(
     let (m, r) = (v.cols(), w.cols());
     let pool = Pool::new(settings.threads)?;
     let half = Half::new(v)?;
-    let mut dictionary = Dictionary::new(&half, r, true);
+    let mut dictionary = Dictionary::new(&half, r, Wants { u: true, atoms: false });
     dictionary.set(&pool, &w.transpose());
     let scratch = half.scratch::<f64>(&pool, r);
     let mut h = Mat::<T>::try_zeros(r, m)?;

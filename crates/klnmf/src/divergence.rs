@@ -15,7 +15,7 @@
 //! sums, some 1e-14·Σa. Everything here is computed in double precision, whatever the precision of the data. What overflows
 //! is reported as infinite.
 
-use crate::block::{Block, Dictionary, Half, Scratch, Work};
+use crate::block::{Block, Dictionary, Half, Scratch, Wants, Work};
 use crate::map::{Logs, Ratio};
 use crate::matrix::Matrix;
 use crate::parallel::{PerThread, Pool};
@@ -127,7 +127,7 @@ impl<'a, 'v, T: Scalar> Certifier<'a, 'v, T> {
     pub fn new(pool: &'a Pool, halves: &'a [Half<'v, T>; 2], r: usize, epsilon: f64) -> Self {
         let side = |half: &'a Half<'v, T>| CertifierSide {
             half,
-            dictionary: Dictionary::new(half, r, false),
+            dictionary: Dictionary::new(half, r, Wants::default()),
             scratch: half.scratch(pool, r),
             values: vec![ColumnValue::default(); half.view().cols()],
         };

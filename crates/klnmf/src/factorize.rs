@@ -1,14 +1,16 @@
 //! The factorisation: the outer loop, written once for every method.
 
-use crate::block::Half;
+use crate::block::{Half, Wants};
 use crate::divergence::{Certificate, Certifier, check_factors};
 use crate::engine::Watch;
 use crate::init::{self, Init};
 use crate::matrix::Matrix;
 use crate::parallel::Pool;
 use crate::solver::admm::Admm;
+use crate::solver::extrapolate::{Extrapolated, Momentum};
 use crate::solver::fpa::Fpa;
 use crate::solver::mu::Mu;
+use crate::solver::newton::Newton;
 use crate::solver::paper::Paper;
 use crate::solver::{Alternation, Factors, HalfState, Method, Side, Solver, Update, check_tol};
 use crate::{Error, Mat, Result, Scalar};
@@ -21,6 +23,8 @@ use std::time::{Duration, Instant};
 const TEST_EVERY: usize = 10;
 /// Accesses at the beginning of `fpa` that are multiplicative updates.
 const WARM_UP: usize = 10;
+/// Accesses at the beginning of `newton` that are extrapolated multiplicative updates.
+const NEWTON_WARM_UP: usize = 20;
 
 /// How [`factorize`] works and when it stops.
 #[derive(Clone, Debug)]
@@ -34,7 +38,7 @@ pub struct Settings {
     /// Which factors move. [`Update::H`] with any solver is the convex problem, where [`decompose`](crate::decompose) is
     /// the quick way and this the way to compare methods.
     pub update: Update,
-    /// Steps on one factor before the other has its turn. `None`: 5 for `fpa`, 1 for the others.
+    /// Steps on one factor before the other has its turn. `None`: 5 for `fpa`, 3 for `newton` on sparse data, else 1.
     pub inner: Option<usize>,
     /// The most accesses to the data: a step on H and a step on W together are one.
     pub max_iter: usize,
@@ -104,8 +108,13 @@ impl Settings {
         of(Side::H, info.gap_h).max(of(Side::W, info.gap_w))
     }
 
-    fn inner(&self) -> usize {
-        self.inner.unwrap_or(if self.solver == Solver::Fpa { 5 } else { 1 })
+    fn inner(&self, sparse: bool) -> usize {
+        self.inner.unwrap_or(match self.solver {
+            Solver::Fpa => 5,
+            // The gathering of a sparse column costs as much as a sweep over its weights.
+            Solver::Newton if sparse => 3,
+            _ => 1,
+        })
     }
 }
 
@@ -239,9 +248,23 @@ pub(crate) fn run<T: Scalar>(
     let mut method = method(settings, &pool, &halves, &factors, v)?;
 
     clock.resume();
-    let (iteration, status) =
-        iterate(settings, first, &mut clock, &mut *method, &mut factors, &mut certifier, watch);
+    let (iteration, status) = iterate(
+        settings,
+        v.is_sparse(),
+        first,
+        &mut clock,
+        &mut *method,
+        &mut factors,
+        &mut certifier,
+        watch,
+    );
     clock.pause();
+    if let Some(latest) = method.latest()
+        && certifier.certify(&latest.wt, &latest.h).divergence
+            <= certifier.certify(&factors.wt, &factors.h).divergence
+    {
+        factors.copy_from(latest);
+    }
     drop(method);
     if settings.update == Update::Both {
         normalize(&mut factors);
@@ -256,6 +279,7 @@ pub(crate) fn run<T: Scalar>(
 /// Sweeps until a reason to stop turns up; the number of accesses and the reason.
 fn iterate<T: Scalar>(
     settings: &Settings,
+    sparse: bool,
     mut info: Info,
     clock: &mut Clock,
     method: &mut dyn Method<T>,
@@ -264,6 +288,7 @@ fn iterate<T: Scalar>(
     watch: &mut Watch<'_>,
 ) -> (usize, Status) {
     let show_every = settings.check_every.unwrap_or(TEST_EVERY);
+    let inner = settings.inner(sparse);
     let mut iteration = 0;
     let (mut show, mut test) = (true, true);
     loop {
@@ -283,7 +308,7 @@ fn iterate<T: Scalar>(
             return (iteration, Status::TimeLimit);
         }
 
-        let steps = settings.inner().min(settings.max_iter - iteration);
+        let steps = inner.min(settings.max_iter - iteration);
         method.sweep(factors, steps);
         let last = iteration + steps >= settings.max_iter;
         let due = |every: usize| last || (iteration + steps) / every > iteration / every;
@@ -309,11 +334,14 @@ where
     'v: 'a,
 {
     let r = factors.h.rows();
-    let metric = settings.solver == Solver::Fpa && !settings.paper;
+    let wants = Wants {
+        u: settings.solver == Solver::Fpa && !settings.paper,
+        atoms: settings.solver == Solver::Newton,
+    };
     let states = || {
         [
-            HalfState::new(Side::H, &halves[0], pool, r, metric),
-            HalfState::new(Side::W, &halves[1], pool, r, metric),
+            HalfState::new(Side::H, &halves[0], pool, r, wants),
+            HalfState::new(Side::W, &halves[1], pool, r, wants),
         ]
     };
     let w_first = settings.paper && settings.solver == Solver::Mu;
@@ -326,6 +354,15 @@ where
             Box::new(Alternation { halves: states(), step: Fpa::new(v.rows(), v.cols()), order, warm_up })
         }
         Solver::Mu => Box::new(Alternation { halves: states(), step: Mu, order, warm_up: 0 }),
+        Solver::Mue => Box::new(Extrapolated::new(states(), Mu, order, Momentum::nesterov(), 0, factors)),
+        Solver::Newton => Box::new(Extrapolated::new(
+            states(),
+            Newton,
+            order,
+            Momentum::adaptive(),
+            NEWTON_WARM_UP,
+            factors,
+        )),
         Solver::Admm => Box::new(Admm::new(pool, &halves[0], factors, settings.rho, settings.update)?),
     })
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 /// The widest instruction set of this processor that the kernels are compiled for.
 #[derive(Clone, Copy)]
-pub(crate) enum Level {
+pub enum Level {
     #[cfg(target_arch = "x86_64")]
     Avx512(pulp::x86::V4),
     #[cfg(target_arch = "x86_64")]

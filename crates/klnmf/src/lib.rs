@@ -43,7 +43,7 @@
 //! * **No panic, no NaN** on any input: an [`Error`] that names the place, or a defined answer. An empty row or column of V
 //!   gets zero weights. A positive entry that no weights can explain is an error. Nothing is clipped or nudged, with one
 //!   exception, stated where it happens: a weight that underflows in a multiplicative update becomes zero.
-//! * **Memory**: at most 2·(bytes of V) + 8·(bytes of W and H) + a workspace that is known beforehand; see [`memory()`].
+//! * **Memory**: at most 2·(bytes of V) + 12·(bytes of W and H) + a workspace that is known beforehand; see [`memory()`].
 //!
 //! # Map
 //!

@@ -6,7 +6,7 @@ use crate::{Matrix, Scalar};
 /// Bytes of workspace that do not depend on the data: tables, stacks, the program itself.
 const FIXED: u128 = 64 << 20;
 
-/// The most bytes that [`factorize`](crate::factorize) needs with `fpa` or `mu`; see [`memory`].
+/// The most bytes that [`factorize`](crate::factorize) needs with `fpa`, `mu`, `mue` or `newton`; see [`memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// V as it is stored. It is held twice, by columns and by rows, so that both half-steps read it in order; a sparse V
@@ -20,15 +20,15 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// 2·V + 8·(W + H) + workspace.
+    /// 2·V + 12·(W + H) + workspace.
     pub fn total(&self) -> u128 {
-        2 * self.v + 8 * self.factors + self.workspace
+        2 * self.v + 12 * self.factors + self.workspace
     }
 }
 
 /// The memory of a factorisation of V at rank `rank` on `threads` threads: at most
 ///
-/// 2·(bytes of V) + 8·(bytes of W and H) + workspace.
+/// 2·(bytes of V) + 12·(bytes of W and H) + workspace.
 ///
 /// The methods that keep a dense n × m dual or auxiliary matrix (`admm`, `fpa` in the paper's own form) take two V more.
 ///

@@ -1,6 +1,7 @@
 //! The two precisions, and the elementary functions the kernels need in a form that vectorises.
 
 use crate::engine::Engine;
+use crate::solver::newton_pass::BlockPass;
 use std::fmt::{Debug, Display, LowerExp};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub};
@@ -8,6 +9,7 @@ use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub};
 /// `f32` or `f64`, and no other.
 pub trait Scalar:
     Engine
+    + BlockPass
     + Copy
     + Default
     + PartialOrd

@@ -85,6 +85,10 @@ enum Method {
     Fpa,
     /// Multiplicative updates (EM)
     Mu,
+    /// Extrapolated multiplicative updates
+    Mue,
+    /// Block Newton coordinate descent, extrapolated
+    Newton,
     /// Alternating direction method of multipliers, dense data only
     Admm,
 }
@@ -142,6 +146,8 @@ impl Factorize {
         let solver = match self.solver {
             Method::Auto | Method::Fpa => Solver::Fpa,
             Method::Mu => Solver::Mu,
+            Method::Mue => Solver::Mue,
+            Method::Newton => Solver::Newton,
             Method::Admm => Solver::Admm,
         };
         Settings {

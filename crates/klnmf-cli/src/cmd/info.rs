@@ -76,7 +76,7 @@ impl Info {
         facts.insert(
             "memory_formula".into(),
             json!(format!(
-                "2·V + 8·(W + H) + workspace = 2·{} + 8·{} + {}",
+                "2·V + 12·(W + H) + workspace = 2·{} + 12·{} + {}",
                 bytes(memory.v),
                 bytes(memory.factors),
                 bytes(memory.workspace)

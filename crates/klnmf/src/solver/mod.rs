@@ -1,11 +1,14 @@
 //! The methods, one per file, and what they have in common.
 
 pub(crate) mod admm;
+pub(crate) mod extrapolate;
 pub(crate) mod fpa;
 pub(crate) mod mu;
+pub(crate) mod newton;
+pub(crate) mod newton_pass;
 pub(crate) mod paper;
 
-use crate::block::{Block, Dictionary, Half, Scratch, Work};
+use crate::block::{Block, Dictionary, Half, Scratch, Wants, Work};
 use crate::parallel::{PerThread, Pool};
 use crate::{Error, Mat, Result, Scalar};
 
@@ -21,6 +24,11 @@ pub enum Solver {
     /// Multiplicative updates, which are the EM algorithm. Dense and sparse. Never raises the divergence, up to rounding;
     /// zeros stay.
     Mu,
+    /// Block Newton coordinate descent: four weights at a time, extrapolated, after some extrapolated multiplicative updates.
+    /// Dense and sparse.
+    Newton,
+    /// Multiplicative updates from an extrapolated point, which goes back when the divergence rises. Dense and sparse.
+    Mue,
     /// The alternating direction method of multipliers of Sun & Févotte (2014). Dense only. May raise the divergence.
     Admm,
 }
@@ -31,6 +39,8 @@ impl Solver {
         match self {
             Solver::Fpa => "fpa",
             Solver::Mu => "mu",
+            Solver::Newton => "newton",
+            Solver::Mue => "mue",
             Solver::Admm => "admm",
         }
     }
@@ -58,6 +68,7 @@ impl Update {
 }
 
 /// The factors as the methods keep them: both with r rows, so that the W-step is the H-step on Vᵀ.
+#[derive(Clone)]
 pub(crate) struct Factors<T> {
     /// Wᵀ, r × n.
     pub wt: Mat<T>,
@@ -65,16 +76,40 @@ pub(crate) struct Factors<T> {
     pub h: Mat<T>,
 }
 
+impl<T: Scalar> Factors<T> {
+    pub fn copy_from(&mut self, other: &Self) {
+        self.wt.as_mut_slice().copy_from_slice(other.wt.as_slice());
+        self.h.as_mut_slice().copy_from_slice(other.h.as_slice());
+    }
+}
+
 /// A whole method: a sweep improves both factors.
 pub(crate) trait Method<T: Scalar> {
     /// `steps` steps on each factor, which count as `steps` accesses to the data.
     fn sweep(&mut self, factors: &mut Factors<T>, steps: usize);
+
+    /// Where the method stands, if that is not what it shows; it may be better or worse.
+    fn latest(&self) -> Option<&Factors<T>> {
+        None
+    }
 }
 
 /// The half of the alternation that moves one factor.
 pub(crate) trait HalfStep<T: Scalar> {
     /// `steps` steps on `x` (r × q) with the dictionary `kt` (r × p) fixed.
     fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize);
+}
+
+/// A half-step that can tell the divergence it starts from, for little.
+pub(crate) trait Measuring<T: Scalar>: HalfStep<T> {
+    /// The same as [`HalfStep::update`]; returns D before the first step.
+    fn update_and_measure(
+        &mut self,
+        half: &mut HalfState<'_, '_, T>,
+        kt: &Mat<T>,
+        x: &mut Mat<T>,
+        steps: usize,
+    ) -> f64;
 }
 
 /// Which factor moves.
@@ -91,13 +126,26 @@ pub(crate) struct HalfState<'a, 'v, T> {
     pub dictionary: Dictionary<T>,
     pub pool: &'a Pool,
     scratch: PerThread<Scratch<T>>,
+    /// A number for each column.
+    values: Vec<f64>,
 }
 
 impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
-    /// `metric`: whether the method wants [`Block::u`].
-    pub fn new(side: Side, half: &'a Half<'v, T>, pool: &'a Pool, r: usize, metric: bool) -> Self {
-        let (dictionary, scratch) = (Dictionary::new(half, r, metric), half.scratch(pool, r));
-        Self { side, half, dictionary, pool, scratch }
+    pub fn new(side: Side, half: &'a Half<'v, T>, pool: &'a Pool, r: usize, wants: Wants) -> Self {
+        let (dictionary, scratch) = (Dictionary::new(half, r, wants), half.scratch(pool, r));
+        Self { side, half, dictionary, pool, scratch, values: vec![0.0; half.view().cols()] }
+    }
+
+    /// Calls `f` with every block, its columns of `x` and a place for each column's divergence, and adds those up.
+    pub fn measure(
+        &mut self,
+        x: &mut Mat<T>,
+        f: impl Fn(&Block<'_, T>, &mut [T], &mut [f64], &mut Work<T>) + Sync,
+    ) -> f64 {
+        let mut values = std::mem::take(&mut self.values);
+        self.for_each_block_with(x, &mut values, f);
+        self.values = values;
+        self.values.iter().sum()
     }
 
     /// Calls `f` with every block and its columns of `x`.

@@ -4,9 +4,9 @@
 //!
 //! Each step lowers the divergence or leaves it. A zero stays zero for ever.
 
-use super::{HalfState, HalfStep};
+use super::{HalfState, HalfStep, Measuring};
 use crate::kernel::simd;
-use crate::map::Ratio;
+use crate::map::{Logs, Ratio};
 use crate::{Mat, Scalar};
 
 /// The method has no state of its own.
@@ -24,6 +24,33 @@ impl<T: Scalar> HalfStep<T> for Mu {
                 }
             }
         });
+    }
+}
+
+impl<T: Scalar> Measuring<T> for Mu {
+    fn update_and_measure(
+        &mut self,
+        half: &mut HalfState<'_, '_, T>,
+        kt: &Mat<T>,
+        x: &mut Mat<T>,
+        steps: usize,
+    ) -> f64 {
+        half.dictionary.set(half.pool, kt);
+        let divergence = half.measure(x, |b, x, values, work| {
+            let g = &mut work.small[0];
+            let mut logs = Logs::new(b.a, b.a);
+            b.pass_map(x, Some(g), &mut work.tile, &mut logs);
+            for (c, value) in values.iter_mut().enumerate() {
+                *value = logs.sum(c) - b.sums[c] + b.total(&x[c * b.r..][..b.r]);
+            }
+            for (x, g) in x.chunks_mut(b.r).zip(g.chunks(b.r)) {
+                multiply(x, g, b.k_sum);
+            }
+        });
+        if steps > 1 {
+            self.update(half, kt, x, steps - 1);
+        }
+        divergence
     }
 }
 

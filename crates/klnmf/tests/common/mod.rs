@@ -44,7 +44,7 @@ pub fn naive_divergence(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> f64 {
 }
 
 /// The gap of the columns of H by the closed formula, entry by entry.
-pub fn naive_gap_h(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> f64 {
+pub fn naive_gaps_h(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> Vec<f64> {
     let p = product(w, h);
     (0..v.cols())
         .map(|j| {
@@ -61,7 +61,7 @@ pub fn naive_gap_h(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> f64 {
             let s = live.map(rho).fold(0.0, f64::max);
             if sum > 0.0 { model - sum + sum * s.ln() } else { model }
         })
-        .sum()
+        .collect()
 }
 
 /// A convex problem whose optimum is known: V, W and an optimal H with its divergence.

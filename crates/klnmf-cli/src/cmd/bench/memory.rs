@@ -18,7 +18,7 @@ pub fn measure<T: Scalar>(file: &Path, v: Matrix<'_, T>, rank: usize, rows: &mut
     else {
         return Ok(());
     };
-    let formula = klnmf::memory(v, rank, 0).total() as f64;
+    let formula = klnmf::memory(v, rank, crate::cmd::thread_count(0)).total() as f64;
     rows.tell("peak memory", peak / 1e6, "MB")?;
     rows.tell("peak memory over the formula", peak / formula, "x")
 }

@@ -25,7 +25,7 @@ pub fn measure<T: Scalar>(
     let peers = run_peers(folder, v, (&w, &h), seconds, threads)?;
 
     let mut traces = Vec::new();
-    for solver in [Solver::Mu, Solver::Fpa] {
+    for solver in [Solver::Mu, Solver::Mue, Solver::Fpa, Solver::Newton] {
         let settings = Settings {
             solver,
             tol: 0.0,

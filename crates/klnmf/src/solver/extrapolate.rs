@@ -1,0 +1,207 @@
+//! Extrapolation around any half-step (Ang & Gillis 2019; Nesterov's for multiplicative updates).
+//!
+//! | letter | meaning |
+//! | --- | --- |
+//! | x | the last result of a half-step, for both factors |
+//! | y | x carried on in the direction it moved, x + β(x − x_before): where the next half-step starts |
+//! | f | D at y, which the first half-step of a sweep finds on its way |
+//!
+//! What the method shows of itself is the last y whose f was the lowest so far: never worse than what it has shown before,
+//! one sweep behind.
+//!
+//! While f falls, β grows. When it rises, y goes back to x; if that is no better either, which only a method without a
+//! guarantee can bring about, it goes back to the last y that was good, and a multiplicative update goes on from there.
+
+use super::mu::Mu;
+use super::{Factors, HalfState, Measuring, Method, Side};
+use crate::{Mat, Scalar};
+
+/// How far to carry on.
+pub(crate) enum Momentum {
+    /// β grows by a factor while it does good, and its ceiling with it; Ang & Gillis.
+    Adaptive { beta: f64, ceiling: f64 },
+    /// β = (t − 1)/t⁺ with t⁺ = ½(1 + √(1 + 4t²)), and only upwards: what falls may end at zero, and stay.
+    Nesterov { t: f64 },
+}
+
+impl Momentum {
+    pub fn adaptive() -> Self {
+        Momentum::Adaptive { beta: 0.5, ceiling: 1.0 }
+    }
+
+    pub fn nesterov() -> Self {
+        Momentum::Nesterov { t: 1.0 }
+    }
+
+    fn beta(&self) -> f64 {
+        match self {
+            Momentum::Adaptive { beta, .. } => *beta,
+            Momentum::Nesterov { t } => (t - 1.0) / next(*t),
+        }
+    }
+
+    fn fell(&mut self) {
+        match self {
+            Momentum::Adaptive { beta, ceiling } => {
+                *beta = (*beta * 1.05).min(*ceiling);
+                *ceiling = (*ceiling * 1.01).min(1.0);
+            }
+            Momentum::Nesterov { t } => *t = next(*t),
+        }
+    }
+
+    fn rose(&mut self) {
+        match self {
+            Momentum::Adaptive { beta, ceiling } => {
+                *ceiling = *beta;
+                *beta /= 1.5;
+            }
+            Momentum::Nesterov { t } => *t = 1.0,
+        }
+    }
+}
+
+fn next(t: f64) -> f64 {
+    0.5 * (1.0 + (1.0 + 4.0 * t * t).sqrt())
+}
+
+/// The alternation from extrapolated points.
+pub(crate) struct Extrapolated<'a, 'v, T, S> {
+    walk: Walk<'a, 'v, T>,
+    step: S,
+    momentum: Momentum,
+    /// Accesses that are still to be extrapolated multiplicative updates, one step each: coordinate methods take a random
+    /// start at its word and settle early, in a poor place.
+    warm_up: usize,
+    warm_momentum: Momentum,
+}
+
+/// Where the alternation stands.
+struct Walk<'a, 'v, T> {
+    halves: [HalfState<'a, 'v, T>; 2],
+    order: Vec<Side>,
+    x: Factors<T>,
+    y: Factors<T>,
+    /// y as the present sweep found it.
+    found: Factors<T>,
+    /// D of the last y that was good, which is kept outside, as the method's result so far.
+    f: f64,
+    /// Whether y is not x.
+    carried: bool,
+}
+
+impl<'a, 'v, T: Scalar, S: Measuring<T>> Extrapolated<'a, 'v, T, S> {
+    pub fn new(
+        halves: [HalfState<'a, 'v, T>; 2],
+        step: S,
+        order: Vec<Side>,
+        momentum: Momentum,
+        warm_up: usize,
+        factors: &Factors<T>,
+    ) -> Self {
+        let (x, y, found) = (factors.clone(), factors.clone(), factors.clone());
+        let walk = Walk { halves, order, x, y, found, f: f64::INFINITY, carried: false };
+        Self { walk, step, momentum, warm_up, warm_momentum: Momentum::nesterov() }
+    }
+}
+
+impl<T: Scalar, S: Measuring<T>> Method<T> for Extrapolated<'_, '_, T, S> {
+    fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
+        let warm = steps.min(self.warm_up);
+        for _ in 0..warm {
+            self.walk.sweep(&mut Mu, &mut self.warm_momentum, factors, 1);
+        }
+        if warm > 0 && warm == self.warm_up {
+            self.walk.settle();
+        }
+        self.warm_up -= warm;
+        if steps > warm {
+            self.walk.sweep(&mut self.step, &mut self.momentum, factors, steps - warm);
+        }
+    }
+
+    fn latest(&self) -> Option<&Factors<T>> {
+        Some(&self.walk.x)
+    }
+}
+
+impl<T: Scalar> Walk<'_, '_, T> {
+    fn sweep(
+        &mut self,
+        step: &mut impl Measuring<T>,
+        momentum: &mut Momentum,
+        good: &mut Factors<T>,
+        steps: usize,
+    ) {
+        let mut f = self.first(step, steps);
+        // What is no number has not fallen.
+        let fell = f <= self.f;
+        if self.carried && !fell {
+            momentum.rose();
+            self.settle();
+            f = self.first(step, steps);
+        } else {
+            momentum.fell();
+        }
+        // At the end f moves by rounding alone, which is no reason to go back.
+        let fell = f <= self.f + 1e-12 * self.f.abs();
+        if !fell {
+            return self.go_back(good, steps);
+        }
+        std::mem::swap(good, &mut self.found);
+        self.f = f;
+        let (beta, upwards) = (momentum.beta(), matches!(momentum, Momentum::Nesterov { .. }));
+        for n in 0..self.order.len() {
+            let Factors { wt, h } = &mut self.y;
+            let (side, half) = (self.order[n], &mut self.halves[self.order[n] as usize]);
+            let (kt, y, x) = match side {
+                Side::H => (wt, h, &mut self.x.h),
+                Side::W => (h, wt, &mut self.x.wt),
+            };
+            if n > 0 {
+                step.update(half, kt, y, steps);
+            }
+            carry_on(y, x, beta, upwards);
+        }
+        self.carried = beta > 0.0;
+    }
+
+    /// The first half-step of a sweep from y, and D there.
+    fn first(&mut self, step: &mut impl Measuring<T>, steps: usize) -> f64 {
+        self.found.copy_from(&self.y);
+        let Factors { wt, h } = &mut self.y;
+        match self.order.first() {
+            Some(Side::H) => step.update_and_measure(&mut self.halves[0], wt, h, steps),
+            Some(Side::W) => step.update_and_measure(&mut self.halves[1], h, wt, steps),
+            None => f64::NEG_INFINITY,
+        }
+    }
+
+    /// y ← x.
+    fn settle(&mut self) {
+        self.y.copy_from(&self.x);
+        self.carried = false;
+    }
+
+    /// On from the last good point by multiplicative updates, which cannot make it worse.
+    fn go_back(&mut self, good: &Factors<T>, steps: usize) {
+        self.y.copy_from(good);
+        for _ in 0..steps {
+            super::alternate(&mut self.halves, &self.order, &mut Mu, &mut self.y, 1);
+        }
+        self.x.copy_from(&self.y);
+        self.carried = false;
+    }
+}
+
+/// x ← y, y ← max(y + β(y − x_before), 0).
+fn carry_on<T: Scalar>(y: &mut Mat<T>, x: &mut Mat<T>, beta: f64, upwards: bool) {
+    let beta = T::from_f64(beta);
+    for (y, x) in y.as_mut_slice().iter_mut().zip(x.as_mut_slice()) {
+        let (now, before) = (*y, *x);
+        let moved = now - before;
+        let moved = if upwards { moved.max(T::ZERO) } else { moved };
+        *x = now;
+        *y = (now + beta * moved).max(T::ZERO);
+    }
+}
