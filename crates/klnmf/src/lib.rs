@@ -49,8 +49,9 @@
 //!
 //! The files read in this order: `divergence` (one page of mathematics: the divergence, its dual, the gap), `block` (the
 //! one seam between dense and sparse), `decompose` and `solver/fpa` (the primal-dual algorithm), `solver/mu`,
-//! `solver/admm`, `solver/paper` (the authors' program, step for step), `factorize` (the outer loop, written once), `init`
-//! (starts, and growing a model).
+//! `solver/extrapolate` and `solver/newton` (the quick methods for whole factorisations), `solver/admm`, `solver/paper` (the
+//! authors' program, step for step), `factorize` (the outer loop, written once), `init` (starts, and growing a model). Speed
+//! is made in `packed` (the products), `map` (what happens between them) and `quick` (quotients, roots, logarithms).
 //!
 //! # References
 //!

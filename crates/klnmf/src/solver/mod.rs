@@ -25,9 +25,10 @@ pub enum Solver {
     /// zeros stay.
     Mu,
     /// Block Newton coordinate descent: four weights at a time, extrapolated, after some extrapolated multiplicative updates.
-    /// Dense and sparse.
+    /// Dense and sparse. Goes back when the divergence rises, so what it reports never does.
     Newton,
-    /// Multiplicative updates from an extrapolated point, which goes back when the divergence rises. Dense and sparse.
+    /// Multiplicative updates from an extrapolated point, which goes back when the divergence rises. Dense and
+    /// sparse. What it reports never rises; zeros stay.
     Mue,
     /// The alternating direction method of multipliers of Sun & Févotte (2014). Dense only. May raise the divergence.
     Admm,
