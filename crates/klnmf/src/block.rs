@@ -8,7 +8,7 @@
 //! this file is written for blocks and does not know which it was.
 
 use crate::kernel;
-use crate::map::{Map, Ratio};
+use crate::map::{Logs, Map, Ratio};
 use crate::matrix::{Columns, Index, IndexSlice, Matrix};
 use crate::packed::{Aligned, Packed};
 use crate::parallel::{PerThread, Pool};
@@ -222,8 +222,8 @@ struct Load<S> {
     u: Vec<S>,
 }
 
-/// Room for solvers: `big` holds p × q numbers each, p padded, `small` r × q, `tile` one tile of KX. What a solver does not touch
-/// stays untouched zero pages and costs no memory.
+/// Room for solvers: `big` holds p × q numbers each, p padded, `small` r × q, `tile` one tile of KX. What a solver does not
+/// touch stays untouched zero pages and costs no memory.
 pub(crate) struct Work<S> {
     pub tile: Aligned<S>,
     pub big: [Vec<S>; 5],
@@ -359,6 +359,13 @@ impl<S: Scalar> Block<'_, S> {
     /// (Kᵀ1)ᵀx, the sum of Kx over all rows.
     pub fn total(&self, x: &[S]) -> f64 {
         kernel::dot(self.k_sum, x)
+    }
+
+    /// The divergence of every column at x, from the logarithms that a pass with `Logs::new(b.a, b.a)` has added up.
+    pub fn divergences(&self, logs: &Logs<'_, S>, x: &[S], values: &mut [f64]) {
+        for (c, (value, x)) in values.iter_mut().zip(x.chunks(self.r)).enumerate() {
+            *value = logs.sum(c) - self.sums[c] + self.total(x);
+        }
     }
 
     /// One pass over the block, tile by tile: z = Kx (r × q `x`), then `f` turns a tile z into t, then g = Kᵀt.

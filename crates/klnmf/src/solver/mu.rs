@@ -40,9 +40,7 @@ impl<T: Scalar> Measuring<T> for Mu {
             let g = &mut work.small[0];
             let mut logs = Logs::new(b.a, b.a);
             b.pass_map(x, Some(g), &mut work.tile, &mut logs);
-            for (c, value) in values.iter_mut().enumerate() {
-                *value = logs.sum(c) - b.sums[c] + b.total(&x[c * b.r..][..b.r]);
-            }
+            b.divergences(&logs, x, values);
             for (x, g) in x.chunks_mut(b.r).zip(g.chunks(b.r)) {
                 multiply(x, g, b.k_sum);
             }

@@ -57,9 +57,7 @@ impl<T: Scalar> Measuring<T> for Newton {
             let (z, height) = (&mut work.big[0], b.height());
             let mut map = KeepAndMeasure { keep: Keep { z, p: b.p, height }, logs: Logs::new(b.a, b.a) };
             b.pass_map(x, None, &mut work.tile, &mut map);
-            for (c, value) in values.iter_mut().enumerate() {
-                *value = map.logs.sum(c) - b.sums[c] + b.total(&x[c * b.r..][..b.r]);
-            }
+            b.divergences(&map.logs, x, values);
             descend(b, x, work, steps);
         })
     }
