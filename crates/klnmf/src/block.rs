@@ -9,7 +9,7 @@
 
 use crate::kernel;
 use crate::map::{Logs, Map, Ratio};
-use crate::matrix::{Columns, Index, IndexSlice, Matrix};
+use crate::matrix::{Columns, Index, IndexSlice, Matrix, Storage};
 use crate::packed::{Aligned, Packed};
 use crate::parallel::{PerThread, Pool};
 use crate::{Mat, Result, Scalar};
@@ -21,6 +21,17 @@ const TILE_ROWS: usize = 128;
 
 /// The most columns that a block has.
 pub(crate) const MOST_COLUMNS: usize = 48;
+
+/// The most sparse columns that are gathered together, and the rows for which there is room even if no column is so long.
+pub(crate) const MOST_BLOCKS: usize = 8;
+const GATHERED_ROWS: usize = 2048;
+
+/// Rows that can be gathered together if the longest column has `longest` entries.
+fn gathered_rows(longest: usize) -> usize {
+    // 16 numbers fill a register in either precision.
+    let longest = longest.next_multiple_of(16);
+    (MOST_BLOCKS * longest).min(longest.max(GATHERED_ROWS))
+}
 
 /// Rows of a dictionary that is kept atom by atom, padded so that every atom fills whole registers.
 fn padded<S>(p: usize) -> usize {
@@ -52,9 +63,13 @@ fn panel_width(rows: usize, cols: usize, sparse: bool) -> usize {
 /// Bytes of the workspaces of one thread for a `rows × cols` half whose longest column has `longest` stored entries: the
 /// solver's, which gathers and keeps three p × q arrays, and the certifier's, which gathers.
 pub(crate) fn workspace_bytes(rows: usize, cols: usize, longest: usize, sparse: bool, r: usize) -> u128 {
-    let (p, r) = (longest as u128, r as u128);
-    let q = if sparse { 1 } else { panel_width(rows, cols, sparse) as u128 };
-    let gathered = if sparse { (p + 16) * (r + 1) } else { 0 };
+    let r = r as u128;
+    let (p, q) = if sparse {
+        (gathered_rows(longest) as u128, 1)
+    } else {
+        (rows as u128, panel_width(rows, cols, sparse) as u128)
+    };
+    let gathered = if sparse { p * (r + 1) } else { 0 };
     8 * (2 * gathered + 4 * (p + 16) * q + 12 * r * q + 2 * TILE_ROWS as u128 * q)
 }
 
@@ -87,11 +102,11 @@ impl<'a, T: Scalar> Half<'a, T> {
         if self.view().is_sparse() { 1 } else { self.width() }
     }
 
-    /// Rows of the tallest block.
+    /// Rows of the tallest block, or of the blocks that are gathered together.
     fn block_rows(&self) -> usize {
         let view = self.view();
         if view.is_sparse() {
-            (0..view.cols()).map(|j| view.column_values(j).len()).max().unwrap_or(0)
+            gathered_rows((0..view.cols()).map(|j| view.column_values(j).len()).max().unwrap_or(0))
         } else {
             view.rows()
         }
@@ -114,36 +129,43 @@ impl<'a, T: Scalar> Half<'a, T> {
         b: (&mut [B], usize),
         f: impl Fn(&Block<'_, S>, &mut [A], &mut [B], &mut Work<S>) + Sync,
     ) {
-        self.for_each_block_then(pool, scratch, dictionary, a, b, f, |_| ());
+        self.for_each_group(pool, scratch, dictionary, a, b, 1, |b, x, y, work| f(&b[0], x, y, work), |_| ());
     }
 
-    /// The same, and after each panel `then` with the number of its columns. `then` may be the user's code and do what it
-    /// likes, also start work on these threads: no lock is held.
-    pub fn for_each_block_then<S: Scalar, A: Send, B: Send>(
+    /// The same for groups of blocks: one if V is dense, up to `most` single columns if it is sparse. After each panel `then`
+    /// is called with the number of its columns. It may be the user's code and do what it likes, also start work on these
+    /// threads: no lock is held.
+    pub fn for_each_group<S: Scalar, A: Send, B: Send>(
         &self,
         pool: &Pool,
         scratch: &PerThread<Scratch<S>>,
         dictionary: &Dictionary<S>,
         (a, per_a): (&mut [A], usize),
         (b, per_b): (&mut [B], usize),
-        f: impl Fn(&Block<'_, S>, &mut [A], &mut [B], &mut Work<S>) + Sync,
+        most: usize,
+        f: impl Fn(&[Block<'_, S>], &mut [A], &mut [B], &mut Work<S>) + Sync,
         then: impl Fn(usize) + Sync,
     ) {
-        let (view, step) = (self.view(), self.block_cols());
-        pool.panels(self.width(), (a, per_a), (b, per_b), |first, a, b| {
-            scratch.with(|scratch| {
-                let pieces = a.chunks_mut(step * per_a).zip(b.chunks_mut(step * per_b));
-                for (n, (a, b)) in pieces.enumerate() {
-                    let first = first + n * step;
-                    let cols = first..first + a.len() / per_a;
-                    let sums = &self.sums[cols.clone()];
-                    let Scratch { load, work } = scratch;
-                    f(&load.block(view, cols, dictionary, sums), a, b, work);
+        pool.panels(self.width(), (a, per_a), (b, per_b), |mut first, mut a, mut b| {
+            let cols = a.len() / per_a;
+            let end = first + cols;
+            scratch.with(|Scratch { load, work }| {
+                while first < end {
+                    let (count, blocks) = load.blocks(self, first..end, most, dictionary);
+                    let blocks = &blocks[..count];
+                    let cols: usize = blocks.iter().map(|b| b.q).sum();
+                    f(blocks, take(&mut a, cols * per_a), take(&mut b, cols * per_b), work);
+                    first += cols;
                 }
             });
-            then(b.len() / per_b);
+            then(cols);
         });
     }
+}
+
+/// Cuts the first `n` entries off.
+pub(crate) fn take<'a, A>(from: &mut &'a mut [A], n: usize) -> &'a mut [A] {
+    from.split_off_mut(..n).expect("the slice is long enough")
 }
 
 /// The fixed factor of a half-step, in the layout and precision that blocks want.
@@ -248,34 +270,69 @@ impl<S: Scalar> Scratch<S> {
 }
 
 impl<S: Scalar> Load<S> {
-    /// The block of columns `cols`; one column if V is sparse.
-    fn block<'a, T: Scalar>(
+    /// The block of the columns `cols` if V is dense, else as many single columns from the first on as there is room for, up
+    /// to `most`; and how many blocks that is.
+    fn blocks<'a, T: Scalar>(
         &'a mut self,
-        v: Matrix<'a, T>,
-        cols: Range<usize>,
+        half: &'a Half<'_, T>,
+        mut cols: Range<usize>,
+        most: usize,
         dictionary: &'a Dictionary<S>,
-        sums: &'a [f64],
-    ) -> Block<'a, S> {
-        let (first, q, r) = (cols.start, cols.len(), dictionary.r);
+    ) -> (usize, [Block<'a, S>; MOST_BLOCKS]) {
         let Load { a, k, u } = self;
-        let (p, values, k, u) = match v.storage() {
-            crate::matrix::Storage::Dense(data) => {
-                let p = v.rows();
-                let k = dictionary.packed.as_ref().map_or(Atoms::Gathered(&[]), Atoms::Packed);
-                (p, &data[first * p..cols.end * p], k, &dictionary.u[..])
-            }
-            crate::matrix::Storage::Sparse { ptr, idx, val } => {
-                let range = ptr.at(first)..ptr.at(first + 1);
-                match idx {
-                    IndexSlice::U32(idx) => gather(&idx[range.clone()], r, dictionary, k, u),
-                    IndexSlice::U64(idx) => gather(&idx[range.clone()], r, dictionary, k, u),
+        let (mut a, mut k, mut u) = (&mut a[..], &mut k[..], &mut u[..]);
+        let (v, r, mut count) = (half.view(), dictionary.r, 0);
+        let blocks = std::array::from_fn(|n| {
+            let (first, mut q) = (cols.start, 0);
+            let (mut p, mut values, mut atoms, mut shares) = (0, &[][..], Atoms::Gathered(&[]), &[][..]);
+            match v.storage() {
+                _ if cols.is_empty() || n >= most => {}
+                Storage::Dense(data) => {
+                    (p, q) = (v.rows(), cols.len());
+                    values = in_precision(&data[first * p..cols.end * p], take_some(&mut a, p * q));
+                    atoms = dictionary.packed.as_ref().map_or(atoms, Atoms::Packed);
+                    shares = &dictionary.u;
                 }
-                (range.len(), &val[range], Atoms::Gathered(k), &u[..])
+                Storage::Sparse { ptr, idx, val } => {
+                    let range = ptr.at(first)..ptr.at(first + 1);
+                    let height = padded::<S>(range.len());
+                    // The first one fits.
+                    if height * r <= k.len() {
+                        (p, q) = (range.len(), 1);
+                        let (k, u) = (take(&mut k, height * r), take(&mut u, p));
+                        match idx {
+                            IndexSlice::U32(idx) => gather(&idx[range.clone()], r, dictionary, k, u),
+                            IndexSlice::U64(idx) => gather(&idx[range.clone()], r, dictionary, k, u),
+                        }
+                        values = in_precision(&val[range], take_some(&mut a, p));
+                        (atoms, shares) = (Atoms::Gathered(k), u);
+                    }
+                }
             }
-        };
-        let atoms = if let Atoms::Gathered(k) = k { k } else { &dictionary.atoms[..] };
-        Block { first, p, q, r, a: in_precision(values, a), k, atoms, u, k_sum: &dictionary.k_sum, sums }
+            let last = if q == 0 { cols.end } else { first + q };
+            cols.start = last;
+            count += usize::from(q > 0);
+            Block {
+                first,
+                p,
+                q,
+                r,
+                a: values,
+                k: atoms,
+                atoms: if let Atoms::Gathered(k) = atoms { k } else { &dictionary.atoms[..] },
+                u: shares,
+                k_sum: &dictionary.k_sum,
+                sums: &half.sums[first..first + q],
+            }
+        });
+        (count, blocks)
     }
+}
+
+/// Cuts the first `n` entries off, or as many as there are.
+fn take_some<'a, A>(from: &mut &'a mut [A], n: usize) -> &'a mut [A] {
+    let n = n.min(from.len());
+    take(from, n)
 }
 
 /// Collects the rows `idx` of K atom by atom, padded with zeros, and the same entries of u.

@@ -155,13 +155,14 @@ pub(crate) fn run<T: Scalar>(
         stop: settings.stop.clone(),
         max_iter: settings.max_iter,
     };
-    half.for_each_block_then(
+    half.for_each_group(
         &pool,
         &scratch,
         &dictionary,
         (h.as_mut_slice(), r),
         (&mut columns, 1),
-        |b, x, info, work| Solve { b, tol: settings.tol, limits: &limits }.run(x, info, work),
+        1,
+        |b, x, info, work| Solve { b: &b[0], tol: settings.tol, limits: &limits }.run(x, info, work),
         |columns| progress(done.fetch_add(columns, Ordering::Relaxed) + columns),
     );
     if h.as_slice().iter().any(|x| !x.is_finite()) {

@@ -8,7 +8,7 @@ pub(crate) mod newton;
 pub(crate) mod newton_pass;
 pub(crate) mod paper;
 
-use crate::block::{Block, Dictionary, Half, Scratch, Wants, Work};
+use crate::block::{Block, Dictionary, Half, MOST_BLOCKS, Scratch, Wants, Work};
 use crate::parallel::{PerThread, Pool};
 use crate::{Error, Mat, Result, Scalar};
 
@@ -149,6 +149,24 @@ impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
         self.values.iter().sum()
     }
 
+    /// The same with blocks in groups: one if V is dense, up to eight columns if it is sparse.
+    pub fn measure_groups(
+        &mut self,
+        x: &mut Mat<T>,
+        f: impl Fn(&[Block<'_, T>], &mut [T], &mut [f64], &mut Work<T>) + Sync,
+    ) -> f64 {
+        let mut values = std::mem::take(&mut self.values);
+        self.for_each_group_with(x, &mut values, MOST_BLOCKS, f);
+        self.values = values;
+        self.values.iter().sum()
+    }
+
+    /// Calls `f` with every group of blocks and its columns of `x`.
+    pub fn for_each_group(&self, x: &mut Mat<T>, f: impl Fn(&[Block<'_, T>], &mut [T], &mut Work<T>) + Sync) {
+        let mut units = vec![(); x.cols()];
+        self.for_each_group_with(x, &mut units, MOST_BLOCKS, |b, x, _, work| f(b, x, work));
+    }
+
     /// Calls `f` with every block and its columns of `x`.
     pub fn for_each_block(
         &self,
@@ -167,16 +185,19 @@ impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
         more: &mut [B],
         f: impl Fn(&Block<'_, T>, &mut [T], &mut [B], &mut Work<T>) + Sync,
     ) {
-        let (r, q) = (x.rows(), x.cols());
-        let per_more = more.len() / q;
-        self.half.for_each_block(
-            self.pool,
-            &self.scratch,
-            &self.dictionary,
-            (x.as_mut_slice(), r),
-            (more, per_more),
-            f,
-        );
+        self.for_each_group_with(x, more, 1, |b, x, more, work| f(&b[0], x, more, work));
+    }
+
+    fn for_each_group_with<B: Send>(
+        &self,
+        x: &mut Mat<T>,
+        more: &mut [B],
+        most: usize,
+        f: impl Fn(&[Block<'_, T>], &mut [T], &mut [B], &mut Work<T>) + Sync,
+    ) {
+        let (r, per_more) = (x.rows(), more.len() / x.cols());
+        let (x, more) = ((x.as_mut_slice(), r), (more, per_more));
+        self.half.for_each_group(self.pool, &self.scratch, &self.dictionary, x, more, most, f, |_| ());
     }
 }
 

@@ -10,20 +10,18 @@
 //!
 //! For the weights of a block the divergence has the gradient Kᵀ1 − g and the Hessian h. One pass over the rows brings z
 //! up to date with the change of the block before and adds up g and h; a quadratic program with four variables gives the
-//! next change. Four columns are worked in turn with the same four atoms, and their quadratic programs side by side.
+//! next change. Eight columns are worked in turn with the same four atoms, and their quadratic programs side by side.
 
 // Loops over the columns of a group index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
-use super::newton_pass::{B, H, Pass};
+use super::newton_pass::{B, C, CHUNK, H, Pass, Sums};
 use super::{HalfState, HalfStep, Measuring};
-use crate::block::{Block, Work};
+use crate::block::{Block, Work, take};
 use crate::level::Level;
 use crate::map::{self, Logs, Map, each};
 use crate::{Mat, Scalar};
 
-/// Columns in a group.
-const C: usize = 4;
 /// What Kx may not fall below, in units of the machine's epsilon and of the sum of the column.
 const FLOOR: f64 = 1e-3;
 /// The most sweeps of the quadratic program, and the relative change at which it ends.
@@ -36,10 +34,11 @@ pub(crate) struct Newton;
 impl<T: Scalar> HalfStep<T> for Newton {
     fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
         half.dictionary.set(half.pool, kt);
-        half.for_each_block(x, |b, x, _, work| {
-            let (z, height) = (&mut work.big[0], b.height());
-            b.pass_map(x, None, &mut work.tile, &mut Keep { z, p: b.p, height });
-            descend(b, x, work, steps);
+        half.for_each_group(x, |blocks, x, work| {
+            for (b, x, z) in each_with_z(blocks, x, &mut work.big[0]) {
+                b.pass_map(x, None, &mut work.tile, &mut Keep { z, p: b.p, height: b.height() });
+            }
+            descend(blocks, x, work, steps);
         });
     }
 }
@@ -53,14 +52,29 @@ impl<T: Scalar> Measuring<T> for Newton {
         steps: usize,
     ) -> f64 {
         half.dictionary.set(half.pool, kt);
-        half.measure(x, |b, x, values, work| {
-            let (z, height) = (&mut work.big[0], b.height());
-            let mut map = KeepAndMeasure { keep: Keep { z, p: b.p, height }, logs: Logs::new(b.a, b.a) };
-            b.pass_map(x, None, &mut work.tile, &mut map);
-            b.divergences(&map.logs, x, values);
-            descend(b, x, work, steps);
+        half.measure_groups(x, |blocks, x, mut values, work| {
+            for (b, x, z) in each_with_z(blocks, x, &mut work.big[0]) {
+                let keep = Keep { z, p: b.p, height: b.height() };
+                let mut map = KeepAndMeasure { keep, logs: Logs::new(b.a, b.a) };
+                b.pass_map(x, None, &mut work.tile, &mut map);
+                b.divergences(&map.logs, x, take(&mut values, b.q));
+            }
+            descend(blocks, x, work, steps);
         })
     }
+}
+
+/// Every block with its weights and its room for z.
+fn each_with_z<'a, T: Scalar>(
+    blocks: &'a [Block<'a, T>],
+    mut x: &'a [T],
+    mut z: &'a mut [T],
+) -> impl Iterator<Item = (&'a Block<'a, T>, &'a [T], &'a mut [T])> {
+    blocks.iter().map(move |b| {
+        let (mine, rest) = x.split_at(b.q * b.r);
+        x = rest;
+        (b, mine, take(&mut z, b.q * b.height()))
+    })
 }
 
 /// Keeps z, each column padded.
@@ -96,130 +110,128 @@ impl<T: Scalar> Map<T> for KeepAndMeasure<'_, T> {
     }
 }
 
-/// `sweeps` sweeps over the weights of all columns of a block, whose z is in `big[0]`.
-fn descend<T: Scalar>(b: &Block<'_, T>, x: &mut [T], work: &mut Work<T>, sweeps: usize) {
+/// `sweeps` sweeps over the weights of all columns of some blocks, whose z, padded, are in `big[0]`.
+fn descend<T: Scalar>(blocks: &[Block<'_, T>], x: &mut [T], work: &mut Work<T>, sweeps: usize) {
     let [z, a, zeros, ..] = &mut work.big;
-    let height = b.height();
-    if b.p == 0 {
-        // A sparse column without entries: there is nothing to explain.
-        x.iter_mut().zip(b.k_sum).filter(|(_, k)| **k > T::ZERO).for_each(|(x, _)| *x = T::ZERO);
-        return;
+    if blocks[0].r < B {
+        zeros.fill(T::ZERO);
     }
-    let zeros = &mut zeros[..height];
-    zeros.fill(T::ZERO);
-    for first in (0..b.q).step_by(C) {
-        let columns = C.min(b.q - first);
-        let part = first * height..(first + columns) * height;
-        let (z, a) = (&mut z[part.clone()], &mut a[part]);
-        for (c, (z, a)) in z.chunks_mut(height).zip(a.chunks_mut(height)).enumerate() {
-            a[..b.p].copy_from_slice(&b.a[(first + c) * b.p..][..b.p]);
+    let (mut z, mut a, zeros) = (&mut z[..], &mut a[..], &*zeros);
+    let (level, mut sums) = (Level::get(), T::ROOM);
+    let mut x = x.chunks_mut(blocks[0].r);
+    let mut columns = blocks.iter().flat_map(|b| (0..b.q).map(move |c| (b, c))).peekable();
+    while columns.peek().is_some() {
+        let group = std::array::from_fn(|_| {
+            let (b, c) = columns.next()?;
+            let height = b.height();
+            let (z, a) = (take(&mut z, height), take(&mut a, height));
+            a[..b.p].copy_from_slice(&b.a[c * b.p..][..b.p]);
             a[b.p..].fill(T::ZERO);
             z[b.p..].fill(T::ONE);
-        }
-        let mut floors = [T::ONE; C];
-        for c in 0..columns {
-            floors[c] = (T::EPSILON * T::from_f64(FLOOR * b.sums[first + c])).max(T::TINY);
-        }
-        let group = Group {
-            level: Level::get(),
-            height,
-            r: b.r,
-            columns,
-            atoms: b.atoms,
-            zeros,
-            k_sum: b.k_sum,
-            floors,
-            a,
-            z,
-            x: &mut x[first * b.r..][..columns * b.r],
-        };
-        group.run(sweeps);
+            let floor = (T::EPSILON * T::from_f64(FLOOR * b.sums[c])).max(T::TINY);
+            Some(Column { height, atoms: b.atoms, zeros, floor, a, z, x: x.next()?, d: [T::ZERO; B] })
+        });
+        Group { level, r: blocks[0].r, k_sum: blocks[0].k_sum, columns: group, sums: &mut sums }.run(sweeps);
     }
 }
 
-/// Up to four columns with the same atoms.
-struct Group<'a, T> {
-    level: Level,
+/// A column that is being worked.
+struct Column<'a, T> {
     height: usize,
-    r: usize,
-    columns: usize,
     atoms: &'a [T],
+    /// What stands for an atom where r < B.
     zeros: &'a [T],
-    k_sum: &'a [T],
     /// What z may not fall below.
-    floors: [T; C],
+    floor: T,
     a: &'a [T],
     z: &'a mut [T],
     x: &'a mut [T],
+    /// The change of the block before, which z does not know of yet.
+    d: [T; B],
+}
+
+impl<T: Scalar> Column<'_, T> {
+    /// Adds up g and h for the atoms from `first` on, on the rows of a chunk.
+    fn pass(&mut self, level: Level, before: usize, first: usize, start: usize, sums: &mut Sums<T>) {
+        let rows = start..(start + CHUNK / size_of::<T>()).min(self.height);
+        let (r, height, atoms, zeros) = (self.x.len(), self.height, self.atoms, self.zeros);
+        let atom = |k: usize| {
+            let all = if k < r { &atoms[k * height..] } else { zeros };
+            &all[rows.clone()]
+        };
+        let pass = Pass {
+            a: &self.a[rows.clone()],
+            z: &mut self.z[rows.clone()],
+            before: std::array::from_fn(|l| atom(before + l)),
+            d: self.d,
+            k: std::array::from_fn(|l| atom(first + l)),
+            floor: self.floor,
+        };
+        T::block_pass(level, pass, start == 0, sums);
+    }
+}
+
+/// Some columns with the same number of atoms.
+struct Group<'a, T> {
+    level: Level,
+    r: usize,
+    k_sum: &'a [T],
+    columns: [Option<Column<'a, T>>; C],
+    sums: &'a mut [Sums<T>; C],
 }
 
 impl<T: Scalar> Group<'_, T> {
     fn run(mut self, sweeps: usize) {
-        let (mut before, mut d) = ([0; B], [[T::ZERO; B]; C]);
+        let mut before = 0;
         for _ in 0..sweeps {
             for block in 0..self.r.div_ceil(B) {
                 // The last block overlaps the one before rather than being short.
                 let first = (block * B).min(self.r.saturating_sub(B));
-                let atoms: [usize; B] = std::array::from_fn(|l| first + l);
-                d = self.block(before, d, atoms);
-                before = atoms;
+                self.block(before, first);
+                before = first;
             }
         }
     }
 
-    /// The atom of this number; zeros if there is none, which happens where r < B.
-    fn atom(&self, k: usize) -> &[T] {
-        if k < self.r { &self.atoms[k * self.height..][..self.height] } else { &self.zeros[..self.height] }
-    }
-
-    /// The four weights `atoms` of every column; returns their change.
-    fn block(&mut self, before: [usize; B], d: [[T; B]; C], atoms: [usize; B]) -> [[T; B]; C] {
-        let (mut g, mut h) = ([[0.0; C]; B], [[1.0; C]; H]);
-        let z = std::mem::take(&mut self.z);
-        for c in 0..self.columns {
-            let part = c * self.height..(c + 1) * self.height;
-            let pass = Pass {
-                a: &self.a[part.clone()],
-                z: &mut z[part],
-                before: before.map(|k| self.atom(k)),
-                d: d[c],
-                k: atoms.map(|k| self.atom(k)),
-                floor: self.floors[c],
-            };
-            let (gradient, hessian) = T::block_pass(self.level, pass);
-            for l in 0..B {
-                g[l][c] = gradient[l];
+    /// The weights from `first` on of every column.
+    fn block(&mut self, before: usize, first: usize) {
+        let Self { level, r, k_sum, .. } = *self;
+        let tallest = self.columns.iter().flatten().map(|c| c.height).max().unwrap_or(0);
+        // Chunk by chunk, so that the atoms of a chunk are in cache for every column.
+        for start in (0..tallest).step_by(CHUNK / size_of::<T>()) {
+            for (column, sums) in self.columns.iter_mut().flatten().zip(&mut *self.sums) {
+                if start < column.height {
+                    column.pass(level, before, first, start, sums);
+                }
+            }
+        }
+        let weights = B.min(r);
+        let (mut x, mut gradient, mut h) = ([[0.0; C]; B], [[0.0; C]; B], [[1.0; C]; H]);
+        let totals = T::totals(level, self.sums);
+        for (c, column) in self.columns.iter().flatten().enumerate() {
+            // A column without rows has no sums.
+            let some = if column.height > 0 { 1.0 } else { 0.0 };
+            for l in 0..weights {
+                x[l][c] = column.x[first + l].to_f64();
+                gradient[l][c] = k_sum[first + l].to_f64() - some * totals[l][c];
             }
             for e in 0..H {
-                h[e][c] = hessian[e];
-            }
-        }
-        self.z = z;
-        let mut x = [[0.0; C]; B];
-        let mut gradient = [[0.0; C]; B];
-        for l in 0..B.min(self.r) {
-            let k = self.k_sum[atoms[l]].to_f64();
-            for c in 0..self.columns {
-                x[l][c] = self.x[c * self.r + atoms[l]].to_f64();
-                gradient[l][c] = k - g[l][c];
+                h[e][c] = some * totals[B + e][c];
             }
         }
         let start = x;
-        self.level.run(
+        level.run(
             #[inline(always)]
             || quadratic_program(&mut x, gradient, &h),
         );
-        let mut changes = [[T::ZERO; B]; C];
-        for l in 0..B.min(self.r) {
-            for c in 0..self.columns {
-                let place = &mut self.x[c * self.r + atoms[l]];
+        for (c, column) in self.columns.iter_mut().flatten().enumerate() {
+            for l in 0..weights {
                 let new = T::from_f64(x[l][c]);
                 // The change of what is stored, so that z stays true to it.
-                changes[c][l] = T::from_f64(new.to_f64() - start[l][c]);
-                *place = new;
+                column.d[l] = T::from_f64(new.to_f64() - start[l][c]);
+                column.x[first + l] = new;
             }
         }
-        changes
     }
 }
 

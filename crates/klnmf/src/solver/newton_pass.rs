@@ -5,10 +5,15 @@
 use crate::level::Level;
 use pulp::Simd;
 
+/// Columns that are worked side by side.
+pub(crate) const C: usize = 8;
 /// Weights in a block.
 pub(crate) const B: usize = 4;
 /// Entries of the upper triangle of a B × B matrix.
 pub(crate) const H: usize = B * (B + 1) / 2;
+
+/// Bytes of an atom that a pass takes at most: those of eight atoms stay in the first cache.
+pub(crate) const CHUNK: usize = 3072;
 
 /// What a pass reads and writes; all slices have the same length, a multiple of 64 bytes.
 pub struct Pass<'a, T> {
@@ -25,22 +30,60 @@ pub struct Pass<'a, T> {
     pub floor: T,
 }
 
-/// Kᵀt and the upper triangle of KᵀDiag(u)K.
-pub type Sums = ([f64; B], [f64; H]);
+/// Kᵀt and the upper triangle of KᵀDiag(u)K, each as a register of sums that are still to be added up.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub struct Sums<T>([[T; MOST_LANES]; B + H]);
+
+/// Lanes of the widest register.
+const MOST_LANES: usize = 16;
 
 /// The pass in each precision; see [`Pass`].
-pub trait BlockPass: Sized {
-    fn block_pass(level: Level, pass: Pass<'_, Self>) -> Sums;
+pub trait BlockPass: Sized + Copy {
+    /// Room for the sums of some columns.
+    const ROOM: [Sums<Self>; C];
+
+    /// Adds the rows of a pass to the sums, or begins new ones.
+    fn block_pass(level: Level, pass: Pass<'_, Self>, fresh: bool, sums: &mut Sums<Self>);
+
+    /// Kᵀt and the upper triangle of KᵀDiag(u)K of some columns, side by side.
+    fn totals(level: Level, sums: &[Sums<Self>; C]) -> [[f64; C]; B + H];
 }
 
-/// Reciprocals of positive numbers. Where it pays they come from the processor's estimate, refined until the error is a
-/// few units in the last place.
-trait Reciprocal: Simd {
+/// What an instruction set may do better than the rest.
+trait Registers: Simd {
+    /// Reciprocals of positive numbers. Where it pays they come from the processor's estimate, refined until the error is a
+    /// few units in the last place.
     fn reciprocal_f64(self, z: Self::f64s) -> Self::f64s;
+    /// The same.
     fn reciprocal_f32(self, z: Self::f32s) -> Self::f32s;
+
+    /// See [`BlockPass::totals`].
+    #[inline(always)]
+    fn totals_f64(self, sums: &[Sums<f64>; C]) -> [[f64; C]; B + H] {
+        let mut totals = [[0.0; C]; B + H];
+        for (e, total) in totals.iter_mut().enumerate() {
+            for (total, sums) in total.iter_mut().zip(sums) {
+                *total = self.reduce_sum_f64s(Self::as_simd_f64s(&sums.0[e]).0[0]);
+            }
+        }
+        totals
+    }
+
+    /// The same.
+    #[inline(always)]
+    fn totals_f32(self, sums: &[Sums<f32>; C]) -> [[f64; C]; B + H] {
+        let mut totals = [[0.0; C]; B + H];
+        for (e, total) in totals.iter_mut().enumerate() {
+            for (total, sums) in total.iter_mut().zip(sums) {
+                *total = f64::from(self.reduce_sum_f32s(Self::as_simd_f32s(&sums.0[e]).0[0]));
+            }
+        }
+        totals
+    }
 }
 
-impl Reciprocal for pulp::Scalar {
+impl Registers for pulp::Scalar {
     #[inline(always)]
     fn reciprocal_f64(self, z: f64) -> f64 {
         1.0 / z
@@ -52,7 +95,7 @@ impl Reciprocal for pulp::Scalar {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Reciprocal for pulp::x86::V3 {
+impl Registers for pulp::x86::V3 {
     #[inline(always)]
     fn reciprocal_f64(self, z: Self::f64s) -> Self::f64s {
         self.div_f64s(self.splat_f64s(1.0), z)
@@ -64,7 +107,7 @@ impl Reciprocal for pulp::x86::V3 {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Reciprocal for pulp::x86::V4 {
+impl Registers for pulp::x86::V4 {
     #[inline(always)]
     fn reciprocal_f64(self, z: Self::f64s) -> Self::f64s {
         let f = self.avx512f;
@@ -82,31 +125,99 @@ impl Reciprocal for pulp::x86::V4 {
         let y = f._mm512_rcp14_ps(z);
         pulp::cast(f._mm512_fmadd_ps(f._mm512_fnmadd_ps(z, y, f._mm512_set1_ps(1.0)), y, y))
     }
+    #[inline(always)]
+    fn totals_f64(self, sums: &[Sums<f64>; C]) -> [[f64; C]; B + H] {
+        let mut totals = [[0.0; C]; B + H];
+        for (e, total) in totals.iter_mut().enumerate() {
+            let mut columns = [self.avx512f._mm512_setzero_pd(); C];
+            for (column, sums) in columns.iter_mut().zip(sums) {
+                *column = pulp::cast(Self::as_simd_f64s(&sums.0[e]).0[0]);
+            }
+            *total = add_lanes(self, columns);
+        }
+        totals
+    }
+    #[inline(always)]
+    fn totals_f32(self, sums: &[Sums<f32>; C]) -> [[f64; C]; B + H] {
+        let f = self.avx512f;
+        let mut totals = [[0.0; C]; B + H];
+        for (e, total) in totals.iter_mut().enumerate() {
+            let mut columns = [f._mm512_setzero_pd(); C];
+            for (column, sums) in columns.iter_mut().zip(sums) {
+                let [low, high]: [std::arch::x86_64::__m256; 2] =
+                    pulp::cast(Self::as_simd_f32s(&sums.0[e]).0[0]);
+                *column = f._mm512_cvtps_pd(self.avx._mm256_add_ps(low, high));
+            }
+            *total = add_lanes(self, columns);
+        }
+        totals
+    }
+}
+
+/// The sums of the lanes of eight registers, in one.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn add_lanes(simd: pulp::x86::V4, x: [std::arch::x86_64::__m512d; C]) -> [f64; C] {
+    let f = simd.avx512f;
+    // The lanes of a and b in turn, each pair added up; then the same with pairs of lanes.
+    macro_rules! one {
+        ($a:expr, $b:expr) => {{
+            let (a, b) = ($a, $b);
+            f._mm512_add_pd(f._mm512_unpacklo_pd(a, b), f._mm512_unpackhi_pd(a, b))
+        }};
+    }
+    macro_rules! two {
+        ($a:expr, $b:expr) => {{
+            let (a, b) = ($a, $b);
+            f._mm512_add_pd(f._mm512_shuffle_f64x2::<0x88>(a, b), f._mm512_shuffle_f64x2::<0xdd>(a, b))
+        }};
+    }
+    let low = two!(one!(x[0], x[1]), one!(x[2], x[3]));
+    let high = two!(one!(x[4], x[5]), one!(x[6], x[7]));
+    pulp::cast(two!(low, high))
 }
 
 macro_rules! block_pass {
-    ($t:ident, $run:ident, $as_simd:ident, $as_mut_simd:ident, $splat:ident, $mul:ident, $fma:ident, $max:ident,
-     $reduce:ident, $reciprocal:ident) => {
+    ($t:ident, $run:ident, $totals:ident, $as_simd:ident, $as_mut_simd:ident, $splat:ident, $mul:ident, $fma:ident,
+     $max:ident, $reciprocal:ident) => {
         impl BlockPass for $t {
-            fn block_pass(level: Level, pass: Pass<'_, Self>) -> Sums {
+            const ROOM: [Sums<Self>; C] = [Sums([[0.0; MOST_LANES]; B + H]); C];
+
+            fn block_pass(level: Level, pass: Pass<'_, Self>, fresh: bool, sums: &mut Sums<Self>) {
                 match level {
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx512(simd) => simd.vectorize(
                         #[inline(always)]
-                        || $run(simd, pass),
+                        || $run(simd, pass, fresh, sums),
                     ),
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx2(simd) => simd.vectorize(
                         #[inline(always)]
-                        || $run(simd, pass),
+                        || $run(simd, pass, fresh, sums),
                     ),
-                    Level::Plain => $run(pulp::Scalar, pass),
+                    Level::Plain => $run(pulp::Scalar, pass, fresh, sums),
+                }
+            }
+
+            fn totals(level: Level, sums: &[Sums<Self>; C]) -> [[f64; C]; B + H] {
+                match level {
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512(simd) => simd.vectorize(
+                        #[inline(always)]
+                        || simd.$totals(sums),
+                    ),
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2(simd) => simd.vectorize(
+                        #[inline(always)]
+                        || simd.$totals(sums),
+                    ),
+                    Level::Plain => pulp::Scalar.$totals(sums),
                 }
             }
         }
 
         #[inline(always)]
-        fn $run<S: Reciprocal>(simd: S, pass: Pass<'_, $t>) -> Sums {
+        fn $run<S: Registers>(simd: S, pass: Pass<'_, $t>, fresh: bool, sums: &mut Sums<$t>) {
             let z = S::$as_mut_simd(pass.z).0;
             let n = z.len();
             let a = &S::$as_simd(pass.a).0[..n];
@@ -122,10 +233,16 @@ macro_rules! block_pass {
                 #[inline(always)]
                 |l: usize| simd.$splat(pass.d[l]),
             );
-            let (zero, floor) = (simd.$splat(0.0), simd.$splat(pass.floor));
-            let [mut g0, mut g1, mut g2, mut g3] = [zero; B];
-            let [mut h00, mut h01, mut h02, mut h03, mut h11] = [zero; 5];
-            let [mut h12, mut h13, mut h22, mut h23, mut h33] = [zero; 5];
+            let floor = simd.$splat(pass.floor);
+            // An array's `map` is not always inlined, and what is not is compiled without the registers.
+            let mut so_far = [simd.$splat(0.0); B + H];
+            if !fresh {
+                for (now, sum) in so_far.iter_mut().zip(&sums.0) {
+                    *now = S::$as_simd(sum).0[0];
+                }
+            }
+            let [mut g0, mut g1, mut g2, mut g3, mut h00, mut h01, mut h02, mut h03, ..] = so_far;
+            let [.., mut h11, mut h12, mut h13, mut h22, mut h23, mut h33] = so_far;
             for i in 0..n {
                 let mut zi = simd.$fma(d0, b0[i], z[i]);
                 zi = simd.$fma(d1, b1[i], zi);
@@ -147,22 +264,10 @@ macro_rules! block_pass {
                 (h13, h22) = (simd.$fma(u1, k3, h13), simd.$fma(u2, k2, h22));
                 (h23, h33) = (simd.$fma(u2, k3, h23), simd.$fma(u3, k3, h33));
             }
-            let sum = |x| f64::from(simd.$reduce(x));
-            (
-                [sum(g0), sum(g1), sum(g2), sum(g3)],
-                [
-                    sum(h00),
-                    sum(h01),
-                    sum(h02),
-                    sum(h03),
-                    sum(h11),
-                    sum(h12),
-                    sum(h13),
-                    sum(h22),
-                    sum(h23),
-                    sum(h33),
-                ],
-            )
+            let new = [g0, g1, g2, g3, h00, h01, h02, h03, h11, h12, h13, h22, h23, h33];
+            for (sum, new) in sums.0.iter_mut().zip(new) {
+                S::$as_mut_simd(sum).0[0] = new;
+            }
         }
     };
 }
@@ -170,24 +275,24 @@ macro_rules! block_pass {
 block_pass!(
     f64,
     run_f64,
+    totals_f64,
     as_simd_f64s,
     as_mut_simd_f64s,
     splat_f64s,
     mul_f64s,
     mul_add_f64s,
     max_f64s,
-    reduce_sum_f64s,
     reciprocal_f64
 );
 block_pass!(
     f32,
     run_f32,
+    totals_f32,
     as_simd_f32s,
     as_mut_simd_f32s,
     splat_f32s,
     mul_f32s,
     mul_add_f32s,
     max_f32s,
-    reduce_sum_f32s,
     reciprocal_f32
 );
