@@ -70,7 +70,7 @@ pub(crate) fn workspace_bytes(rows: usize, cols: usize, longest: usize, sparse: 
         (rows as u128, panel_width(rows, cols, sparse) as u128)
     };
     let gathered = if sparse { p * (r + 1) } else { 0 };
-    8 * (2 * gathered + 4 * (p + 16) * q + 12 * r * q + 2 * TILE_ROWS as u128 * q)
+    8 * (2 * gathered + 4 * (p + 16) * q + 12 * r * q.max(8) + 2 * TILE_ROWS as u128 * q)
 }
 
 /// V by columns, and the sums of its columns.
@@ -244,7 +244,8 @@ struct Load<S> {
     u: Vec<S>,
 }
 
-/// Room for solvers: `big` holds p × q numbers each, p padded, `small` r × q, `tile` one tile of KX. What a solver does not
+/// Room for solvers: `big` holds p × q numbers each, p padded, `small` r × q (q as of a whole
+/// group), `tile` one tile of KX. What a solver does not
 /// touch stays untouched zero pages and costs no memory.
 pub(crate) struct Work<S> {
     pub tile: Aligned<S>,
@@ -263,7 +264,7 @@ impl<S: Scalar> Scratch<S> {
         let work = Work {
             tile: Aligned::zeros(TILE_ROWS.min(p) * q),
             big: std::array::from_fn(|_| zeros(padded::<S>(p) * q)),
-            small: std::array::from_fn(|_| zeros(r * q)),
+            small: std::array::from_fn(|_| zeros(r * if gathers { MOST_BLOCKS } else { q })),
         };
         Self { load, work }
     }

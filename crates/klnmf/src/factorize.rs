@@ -24,7 +24,7 @@ const TEST_EVERY: usize = 10;
 /// Accesses at the beginning of `fpa` that are multiplicative updates.
 const WARM_UP: usize = 10;
 /// Accesses at the beginning of `newton` that are extrapolated multiplicative updates.
-const NEWTON_WARM_UP: usize = 20;
+const NEWTON_WARM_UP: usize = 10;
 
 /// How [`factorize`] works and when it stops.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct Settings {
     /// Which factors move. [`Update::H`] with any solver is the convex problem, where [`decompose`](crate::decompose) is
     /// the quick way and this the way to compare methods.
     pub update: Update,
-    /// Steps on one factor before the other has its turn. `None`: 5 for `fpa`, 3 for `newton` on sparse data, else 1.
+    /// Steps on one factor before the other has its turn. `None`: 5 for `fpa`, 2 for `newton` on sparse data, else 1.
     pub inner: Option<usize>,
     /// The most accesses to the data: a step on H and a step on W together are one.
     pub max_iter: usize,
@@ -112,7 +112,7 @@ impl Settings {
         self.inner.unwrap_or(match self.solver {
             Solver::Fpa => 5,
             // The gathering of a sparse column costs as much as a sweep over its weights.
-            Solver::Newton if sparse => 3,
+            Solver::Newton if sparse => 2,
             _ => 1,
         })
     }
@@ -354,12 +354,12 @@ where
             Box::new(Alternation { halves: states(), step: Fpa::new(v.rows(), v.cols()), order, warm_up })
         }
         Solver::Mu => Box::new(Alternation { halves: states(), step: Mu, order, warm_up: 0 }),
-        Solver::Mue => Box::new(Extrapolated::new(states(), Mu, order, Momentum::nesterov(), 0, factors)),
+        Solver::Mue => Box::new(Extrapolated::new(states(), Mu, order, Momentum::new(true), 0, factors)),
         Solver::Newton => Box::new(Extrapolated::new(
             states(),
             Newton,
             order,
-            Momentum::adaptive(),
+            Momentum::new(false),
             NEWTON_WARM_UP,
             factors,
         )),

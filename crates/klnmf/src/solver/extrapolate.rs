@@ -1,4 +1,4 @@
-//! Extrapolation around any half-step (Ang & Gillis 2019; Nesterov's for multiplicative updates).
+//! Extrapolation around any half-step, with Nesterov's momentum and, after Ang & Gillis (2019), a way back.
 //!
 //! | letter | meaning |
 //! | --- | --- |
@@ -9,55 +9,36 @@
 //! What the method shows of itself is the last y whose f was the lowest so far: never worse than what it has shown before,
 //! one sweep behind.
 //!
-//! While f falls, β grows. When it rises, y goes back to x; if that is no better either, which only a method without a
+//! While f falls, β grows. When it rises, β shrinks and y goes back to x; if that is no better either, which only a method without a
 //! guarantee can bring about, it goes back to the last y that was good, and a multiplicative update goes on from there.
 
 use super::mu::Mu;
 use super::{Factors, HalfState, Measuring, Method, Side};
 use crate::{Mat, Scalar};
 
-/// How far to carry on.
-pub(crate) enum Momentum {
-    /// β grows by a factor while it does good, and its ceiling with it; Ang & Gillis.
-    Adaptive { beta: f64, ceiling: f64 },
-    /// β = (t − 1)/t⁺ with t⁺ = ½(1 + √(1 + 4t²)), and only upwards: what falls may end at zero, and stay.
-    Nesterov { t: f64 },
+/// How far to carry on: β = (t − 1)/t⁺ with Nesterov's t⁺ = ½(1 + √(1 + 4t²)).
+pub(crate) struct Momentum {
+    t: f64,
+    /// Only upwards: for a method where what falls may end at zero, and stay.
+    upwards: bool,
 }
 
 impl Momentum {
-    pub fn adaptive() -> Self {
-        Momentum::Adaptive { beta: 0.5, ceiling: 1.0 }
-    }
-
-    pub fn nesterov() -> Self {
-        Momentum::Nesterov { t: 1.0 }
+    pub fn new(upwards: bool) -> Self {
+        Self { t: 1.0, upwards }
     }
 
     fn beta(&self) -> f64 {
-        match self {
-            Momentum::Adaptive { beta, .. } => *beta,
-            Momentum::Nesterov { t } => (t - 1.0) / next(*t),
-        }
+        (self.t - 1.0) / next(self.t)
     }
 
     fn fell(&mut self) {
-        match self {
-            Momentum::Adaptive { beta, ceiling } => {
-                *beta = (*beta * 1.05).min(*ceiling);
-                *ceiling = (*ceiling * 1.01).min(1.0);
-            }
-            Momentum::Nesterov { t } => *t = next(*t),
-        }
+        self.t = next(self.t);
     }
 
+    /// Half the way back to the beginning.
     fn rose(&mut self) {
-        match self {
-            Momentum::Adaptive { beta, ceiling } => {
-                *ceiling = *beta;
-                *beta /= 1.5;
-            }
-            Momentum::Nesterov { t } => *t = 1.0,
-        }
+        self.t = (0.5 * self.t).max(1.0);
     }
 }
 
@@ -101,7 +82,7 @@ impl<'a, 'v, T: Scalar, S: Measuring<T>> Extrapolated<'a, 'v, T, S> {
     ) -> Self {
         let (x, y, found) = (factors.clone(), factors.clone(), factors.clone());
         let walk = Walk { halves, order, x, y, found, f: f64::INFINITY, carried: false };
-        Self { walk, step, momentum, warm_up, warm_momentum: Momentum::nesterov() }
+        Self { walk, step, momentum, warm_up, warm_momentum: Momentum::new(true) }
     }
 }
 
@@ -150,7 +131,7 @@ impl<T: Scalar> Walk<'_, '_, T> {
         }
         std::mem::swap(good, &mut self.found);
         self.f = f;
-        let (beta, upwards) = (momentum.beta(), matches!(momentum, Momentum::Nesterov { .. }));
+        let beta = momentum.beta();
         for n in 0..self.order.len() {
             let Factors { wt, h } = &mut self.y;
             let (side, half) = (self.order[n], &mut self.halves[self.order[n] as usize]);
@@ -161,7 +142,7 @@ impl<T: Scalar> Walk<'_, '_, T> {
             if n > 0 {
                 step.update(half, kt, y, steps);
             }
-            carry_on(y, x, beta, upwards);
+            carry_on(y, x, beta, momentum.upwards);
         }
         self.carried = beta > 0.0;
     }
@@ -194,14 +175,15 @@ impl<T: Scalar> Walk<'_, '_, T> {
     }
 }
 
-/// x ← y, y ← max(y + β(y − x_before), 0).
+/// x ← y, y ← max(y + β(y − x_before), y/100): what carrying on alone would bring to zero might be all there was to explain
+/// an entry of V.
 fn carry_on<T: Scalar>(y: &mut Mat<T>, x: &mut Mat<T>, beta: f64, upwards: bool) {
-    let beta = T::from_f64(beta);
+    let (beta, least) = (T::from_f64(beta), T::from_f64(0.01));
     for (y, x) in y.as_mut_slice().iter_mut().zip(x.as_mut_slice()) {
         let (now, before) = (*y, *x);
         let moved = now - before;
         let moved = if upwards { moved.max(T::ZERO) } else { moved };
         *x = now;
-        *y = (now + beta * moved).max(T::ZERO);
+        *y = (now + beta * moved).max(least * now);
     }
 }

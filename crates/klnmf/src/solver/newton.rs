@@ -10,7 +10,8 @@
 //!
 //! For the weights of a block the divergence has the gradient Kᵀ1 − g and the Hessian h. One pass over the rows brings z
 //! up to date with the change of the block before and adds up g and h; a quadratic program with four variables gives the
-//! next change. Eight columns are worked in turn with the same four atoms, and their quadratic programs side by side.
+//! next change. The quadratic model knows nothing of the pole at z = 0: a column in which a row with a > 0 has come to zero
+//! steps back. Eight columns are worked in turn with the same four atoms, and their quadratic programs side by side.
 
 // Loops over the columns of a group index several arrays at once.
 #![allow(clippy::needless_range_loop)]
@@ -21,9 +22,12 @@ use crate::block::{Block, Work, take};
 use crate::level::Level;
 use crate::map::{self, Logs, Map, each};
 use crate::{Mat, Scalar};
+use std::ops::Range;
 
 /// What Kx may not fall below, in units of the machine's epsilon and of the sum of the column.
 const FLOOR: f64 = 1e-3;
+/// In units of that floor, what z cannot be told from zero below: its rounding errors.
+const ROUNDING: f64 = 2e3;
 /// The most sweeps of the quadratic program, and the relative change at which it ends.
 const QP_SWEEPS: usize = 8;
 const QP_TOL: f64 = 1e-3;
@@ -118,7 +122,9 @@ fn descend<T: Scalar>(blocks: &[Block<'_, T>], x: &mut [T], work: &mut Work<T>, 
     }
     let (mut z, mut a, zeros) = (&mut z[..], &mut a[..], &*zeros);
     let (level, mut sums) = (Level::get(), T::ROOM);
-    let mut x = x.chunks_mut(blocks[0].r);
+    let old = &mut work.small[0][..x.len()];
+    old.copy_from_slice(x);
+    let (mut x, mut old) = (x.chunks_mut(blocks[0].r), old.chunks(blocks[0].r));
     let mut columns = blocks.iter().flat_map(|b| (0..b.q).map(move |c| (b, c))).peekable();
     while columns.peek().is_some() {
         let group = std::array::from_fn(|_| {
@@ -129,7 +135,17 @@ fn descend<T: Scalar>(blocks: &[Block<'_, T>], x: &mut [T], work: &mut Work<T>, 
             a[b.p..].fill(T::ZERO);
             z[b.p..].fill(T::ONE);
             let floor = (T::EPSILON * T::from_f64(FLOOR * b.sums[c])).max(T::TINY);
-            Some(Column { height, atoms: b.atoms, zeros, floor, a, z, x: x.next()?, d: [T::ZERO; B] })
+            Some(Column {
+                height,
+                atoms: b.atoms,
+                zeros,
+                floor,
+                a,
+                z,
+                x: x.next()?,
+                old: old.next()?,
+                d: [T::ZERO; B],
+            })
         });
         Group { level, r: blocks[0].r, k_sum: blocks[0].k_sum, columns: group, sums: &mut sums }.run(sweeps);
     }
@@ -146,6 +162,8 @@ struct Column<'a, T> {
     a: &'a [T],
     z: &'a mut [T],
     x: &'a mut [T],
+    /// The weights that it began with.
+    old: &'a [T],
     /// The change of the block before, which z does not know of yet.
     d: [T; B],
 }
@@ -154,20 +172,36 @@ impl<T: Scalar> Column<'_, T> {
     /// Adds up g and h for the atoms from `first` on, on the rows of a chunk.
     fn pass(&mut self, level: Level, before: usize, first: usize, start: usize, sums: &mut Sums<T>) {
         let rows = start..(start + CHUNK / size_of::<T>()).min(self.height);
+        T::block_pass(level, &mut self.rows(before, first, rows), start == 0, sums);
+    }
+
+    /// One tenth of the way back to the weights that it began with.
+    fn step_back(&mut self) {
+        let tenth = T::from_f64(0.1);
+        for (x, old) in self.x.iter_mut().zip(self.old) {
+            *x = *x + tenth * (*old - *x);
+        }
+    }
+
+    /// The least z of a row with a > 0, after the change of the last block.
+    fn least(&mut self, level: Level, before: usize) -> T {
+        T::last_pass(level, &mut self.rows(before, before, 0..self.height))
+    }
+
+    fn rows(&mut self, before: usize, first: usize, rows: Range<usize>) -> Pass<'_, T> {
         let (r, height, atoms, zeros) = (self.x.len(), self.height, self.atoms, self.zeros);
         let atom = |k: usize| {
             let all = if k < r { &atoms[k * height..] } else { zeros };
             &all[rows.clone()]
         };
-        let pass = Pass {
+        Pass {
             a: &self.a[rows.clone()],
             z: &mut self.z[rows.clone()],
             before: std::array::from_fn(|l| atom(before + l)),
             d: self.d,
             k: std::array::from_fn(|l| atom(first + l)),
             floor: self.floor,
-        };
-        T::block_pass(level, pass, start == 0, sums);
+        }
     }
 }
 
@@ -189,6 +223,11 @@ impl<T: Scalar> Group<'_, T> {
                 let first = (block * B).min(self.r.saturating_sub(B));
                 self.block(before, first);
                 before = first;
+            }
+        }
+        for column in self.columns.iter_mut().flatten() {
+            if column.least(self.level, before) <= column.floor * T::from_f64(ROUNDING) {
+                column.step_back();
             }
         }
     }
@@ -222,7 +261,7 @@ impl<T: Scalar> Group<'_, T> {
         let start = x;
         level.run(
             #[inline(always)]
-            || quadratic_program(&mut x, gradient, &h),
+            || quadratic_program(&mut x, &mut gradient, &h),
         );
         for (c, column) in self.columns.iter_mut().flatten().enumerate() {
             for l in 0..weights {
@@ -237,7 +276,7 @@ impl<T: Scalar> Group<'_, T> {
 
 /// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for four columns side by side.
 #[inline(always)]
-fn quadratic_program(x: &mut [[f64; C]; B], mut gradient: [[f64; C]; B], h: &[[f64; C]; H]) {
+fn quadratic_program(x: &mut [[f64; C]; B], gradient: &mut [[f64; C]; B], h: &[[f64; C]; H]) {
     const FIRST: [usize; B] = [0, 4, 7, 9];
     let at = |l: usize, m: usize| if l < m { h[FIRST[l] + m - l] } else { h[FIRST[m] + l - m] };
     let inverse: [[f64; C]; B] = std::array::from_fn(

@@ -44,7 +44,10 @@ pub trait BlockPass: Sized + Copy {
     const ROOM: [Sums<Self>; C];
 
     /// Adds the rows of a pass to the sums, or begins new ones.
-    fn block_pass(level: Level, pass: Pass<'_, Self>, fresh: bool, sums: &mut Sums<Self>);
+    fn block_pass(level: Level, pass: &mut Pass<'_, Self>, fresh: bool, sums: &mut Sums<Self>);
+
+    /// Brings z up to date; returns the least z among the rows with a > 0.
+    fn last_pass(level: Level, pass: &mut Pass<'_, Self>) -> Self;
 
     /// Kᵀt and the upper triangle of KᵀDiag(u)K of some columns, side by side.
     fn totals(level: Level, sums: &[Sums<Self>; C]) -> [[f64; C]; B + H];
@@ -178,12 +181,12 @@ fn add_lanes(simd: pulp::x86::V4, x: [std::arch::x86_64::__m512d; C]) -> [f64; C
 }
 
 macro_rules! block_pass {
-    ($t:ident, $run:ident, $totals:ident, $as_simd:ident, $as_mut_simd:ident, $splat:ident, $mul:ident, $fma:ident,
-     $max:ident, $reciprocal:ident) => {
+    ($t:ident, $run:ident, $last:ident, $totals:ident, $as_simd:ident, $as_mut_simd:ident, $splat:ident, $mul:ident, $fma:ident,
+     $max:ident, $min:ident, $less:ident, $select:ident, $reduce_min:ident, $reciprocal:ident) => {
         impl BlockPass for $t {
             const ROOM: [Sums<Self>; C] = [Sums([[0.0; MOST_LANES]; B + H]); C];
 
-            fn block_pass(level: Level, pass: Pass<'_, Self>, fresh: bool, sums: &mut Sums<Self>) {
+            fn block_pass(level: Level, pass: &mut Pass<'_, Self>, fresh: bool, sums: &mut Sums<Self>) {
                 match level {
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx512(simd) => simd.vectorize(
@@ -196,6 +199,22 @@ macro_rules! block_pass {
                         || $run(simd, pass, fresh, sums),
                     ),
                     Level::Plain => $run(pulp::Scalar, pass, fresh, sums),
+                }
+            }
+
+            fn last_pass(level: Level, pass: &mut Pass<'_, Self>) -> Self {
+                match level {
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512(simd) => simd.vectorize(
+                        #[inline(always)]
+                        || $last(simd, pass),
+                    ),
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2(simd) => simd.vectorize(
+                        #[inline(always)]
+                        || $last(simd, pass),
+                    ),
+                    Level::Plain => $last(pulp::Scalar, pass),
                 }
             }
 
@@ -217,8 +236,34 @@ macro_rules! block_pass {
         }
 
         #[inline(always)]
-        fn $run<S: Registers>(simd: S, pass: Pass<'_, $t>, fresh: bool, sums: &mut Sums<$t>) {
-            let z = S::$as_mut_simd(pass.z).0;
+        fn $last<S: Registers>(simd: S, pass: &mut Pass<'_, $t>) -> $t {
+            let z = S::$as_mut_simd(&mut *pass.z).0;
+            let n = z.len();
+            let a = &S::$as_simd(pass.a).0[..n];
+            let [b0, b1, b2, b3] = [0, 1, 2, 3].map(
+                #[inline(always)]
+                |l: usize| &S::$as_simd(pass.before[l]).0[..n],
+            );
+            let [d0, d1, d2, d3] = [0, 1, 2, 3].map(
+                #[inline(always)]
+                |l: usize| simd.$splat(pass.d[l]),
+            );
+            let (zero, most) = (simd.$splat(0.0), simd.$splat($t::MAX));
+            let mut least = most;
+            for i in 0..n {
+                let mut zi = simd.$fma(d0, b0[i], z[i]);
+                zi = simd.$fma(d1, b1[i], zi);
+                zi = simd.$fma(d2, b2[i], zi);
+                zi = simd.$fma(d3, b3[i], zi);
+                z[i] = zi;
+                least = simd.$min(least, simd.$select(simd.$less(zero, a[i]), zi, most));
+            }
+            simd.$reduce_min(least)
+        }
+
+        #[inline(always)]
+        fn $run<S: Registers>(simd: S, pass: &mut Pass<'_, $t>, fresh: bool, sums: &mut Sums<$t>) {
+            let z = S::$as_mut_simd(&mut *pass.z).0;
             let n = z.len();
             let a = &S::$as_simd(pass.a).0[..n];
             let [b0, b1, b2, b3] = [0, 1, 2, 3].map(
@@ -275,6 +320,7 @@ macro_rules! block_pass {
 block_pass!(
     f64,
     run_f64,
+    last_f64,
     totals_f64,
     as_simd_f64s,
     as_mut_simd_f64s,
@@ -282,11 +328,16 @@ block_pass!(
     mul_f64s,
     mul_add_f64s,
     max_f64s,
+    min_f64s,
+    less_than_f64s,
+    select_f64s,
+    reduce_min_f64s,
     reciprocal_f64
 );
 block_pass!(
     f32,
     run_f32,
+    last_f32,
     totals_f32,
     as_simd_f32s,
     as_mut_simd_f32s,
@@ -294,5 +345,9 @@ block_pass!(
     mul_f32s,
     mul_add_f32s,
     max_f32s,
+    min_f32s,
+    less_than_f32s,
+    select_f32s,
+    reduce_min_f32s,
     reciprocal_f32
 );
