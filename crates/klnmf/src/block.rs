@@ -40,7 +40,7 @@ fn padded<S>(p: usize) -> usize {
 
 /// What a method wants to know of a dictionary besides products.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Wants {
+pub struct Wants {
     /// [`Block::u`].
     pub u: bool,
     /// [`Block::atoms`], which sparse blocks have anyway.
@@ -74,7 +74,7 @@ pub(crate) fn workspace_bytes(rows: usize, cols: usize, longest: usize, sparse: 
 }
 
 /// V by columns, and the sums of its columns.
-pub(crate) struct Half<'a, T> {
+pub struct Half<'a, T> {
     v: Columns<'a, T>,
     pub sums: Vec<f64>,
 }
@@ -169,7 +169,7 @@ pub(crate) fn take<'a, A>(from: &mut &'a mut [A], n: usize) -> &'a mut [A] {
 }
 
 /// The fixed factor of a half-step, in the layout and precision that blocks want.
-pub(crate) struct Dictionary<S> {
+pub struct Dictionary<S> {
     r: usize,
     /// Kᵀ, r × p: rows of K contiguous, to be gathered for sparse columns. Empty if V is dense.
     rows: Vec<S>,
@@ -232,7 +232,7 @@ impl<S: Scalar> Dictionary<S> {
 }
 
 /// A thread's memory: what blocks are loaded into, and what solvers work in.
-pub(crate) struct Scratch<S> {
+pub struct Scratch<S> {
     load: Load<S>,
     pub work: Work<S>,
 }
@@ -247,7 +247,7 @@ struct Load<S> {
 /// Room for solvers: `big` holds p × q numbers each, p padded, `small` r × q (q as of a whole
 /// group), `tile` one tile of KX. What a solver does not
 /// touch stays untouched zero pages and costs no memory.
-pub(crate) struct Work<S> {
+pub struct Work<S> {
     pub tile: Aligned<S>,
     pub big: [Vec<S>; 5],
     pub small: [Vec<S>; 6],
@@ -374,7 +374,7 @@ fn in_precision<'a, T: Scalar, S: Scalar>(values: &'a [T], room: &'a mut [S]) ->
 
 /// The dictionary of a block.
 #[derive(Clone, Copy)]
-pub(crate) enum Atoms<'a, S> {
+pub enum Atoms<'a, S> {
     /// All of it.
     Packed(&'a Packed<S>),
     /// The rows of one sparse column, atom by atom, p padded.
@@ -382,7 +382,7 @@ pub(crate) enum Atoms<'a, S> {
 }
 
 /// Some columns of V, all with the same rows of the dictionary.
-pub(crate) struct Block<'a, S> {
+pub struct Block<'a, S> {
     /// The first column's number in V.
     pub first: usize,
     /// Rows, columns, atoms.

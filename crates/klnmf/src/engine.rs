@@ -3,9 +3,12 @@
 //! The public functions are generic and would otherwise be compiled again, kernels and all, in every crate that calls
 //! them. It also seals [`Scalar`](crate::Scalar): the module is private.
 
+use crate::block::Half;
 use crate::decompose::Decomposition;
 use crate::divergence::Certificate;
 use crate::factorize::{Info, Solution};
+use crate::parallel::Pool;
+use crate::solver::{Factors, Method};
 use crate::{DecomposeSettings, Mat, Matrix, Result, Settings};
 use std::ops::ControlFlow;
 
@@ -31,12 +34,21 @@ pub trait Engine: Sized {
         progress: &(dyn Fn(usize) + Sync),
     ) -> Result<Decomposition<Self>>;
 
+    /// A method in f32 and then f64, if this is f64.
+    fn mixed<'a, 'v: 'a>(
+        settings: &'a Settings,
+        pool: &'a Pool,
+        halves: &'a [Half<'v, Self>; 2],
+        start: (&mut Factors<Self>, f64),
+        v: Matrix<'_, Self>,
+    ) -> Option<Box<dyn Method<Self> + 'a>>;
+
     /// See [`certificate`](crate::certificate()).
     fn certificate(v: Matrix<'_, Self>, w: &Mat<Self>, h: &Mat<Self>) -> Result<Certificate>;
 }
 
 macro_rules! engine {
-    ($t:ty) => {
+    ($t:ty, $mixed:expr) => {
         impl Engine for $t {
             fn factorize(
                 v: Matrix<'_, Self>,
@@ -57,6 +69,16 @@ macro_rules! engine {
                 crate::decompose::run(v, w, settings, progress)
             }
 
+            fn mixed<'a, 'v: 'a>(
+                settings: &'a Settings,
+                pool: &'a Pool,
+                halves: &'a [Half<'v, Self>; 2],
+                start: (&mut Factors<Self>, f64),
+                v: Matrix<'_, Self>,
+            ) -> Option<Box<dyn Method<Self> + 'a>> {
+                $mixed(settings, pool, halves, start, v)
+            }
+
             fn certificate(v: Matrix<'_, Self>, w: &Mat<Self>, h: &Mat<Self>) -> Result<Certificate> {
                 crate::divergence::run(v, w, h)
             }
@@ -64,5 +86,5 @@ macro_rules! engine {
     };
 }
 
-engine!(f32);
-engine!(f64);
+engine!(f32, |_, _, _, _, _| None);
+engine!(f64, crate::factorize::mixed);

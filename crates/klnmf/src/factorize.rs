@@ -7,12 +7,14 @@ use crate::init::{self, Init};
 use crate::matrix::Matrix;
 use crate::parallel::Pool;
 use crate::solver::admm::Admm;
-use crate::solver::extrapolate::{Extrapolated, Momentum};
+use crate::solver::auto::Auto;
+use crate::solver::extrapolate::{Extrapolated, Momentum, Walk};
 use crate::solver::fpa::Fpa;
+use crate::solver::mixed::{self, Mixed};
 use crate::solver::mu::Mu;
 use crate::solver::newton::Newton;
 use crate::solver::paper::Paper;
-use crate::solver::{Alternation, Factors, HalfState, Method, Side, Solver, Update, check_tol};
+use crate::solver::{Alternation, Factors, HalfState, Method, Side, Solver, Source, Update, check_tol};
 use crate::{Error, Mat, Result, Scalar};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -31,14 +33,18 @@ const NEWTON_WARM_UP: usize = 10;
 pub struct Settings {
     /// The method.
     pub solver: Solver,
-    /// Repeat the programs of the paper's authors step for step: `fpa` with scalar steps and a dual that is carried on
+    /// Repeat the programs of the paper's authors step for step: `auto` and `fpa` with scalar steps and a dual that is carried on
     /// (dense only), `mu` with W first. The divergence then is the authors', who add 2.2e-16 inside the logarithm, so that
     /// it is finite even where WH = 0 < V. For comparisons; slower and less robust than the default.
     pub paper: bool,
+    /// Work in f32 until ten accesses lower the divergence by less than 1e-6 of ΣV, then in f64. It takes half the time, and
+    /// no more memory. `None`: so with `auto`, not with the other solvers. It does nothing where the data are f32, where one
+    /// factor is fixed, with `admm` and `paper`, and where V or the start hold positive numbers outside 1e-25 … 1e25.
+    pub mixed: Option<bool>,
     /// Which factors move. [`Update::H`] with any solver is the convex problem, where [`decompose`](crate::decompose) is
     /// the quick way and this the way to compare methods.
     pub update: Update,
-    /// Steps on one factor before the other has its turn. `None`: 5 for `fpa`, 2 for `newton` on sparse data, else 1.
+    /// Steps on one factor before the other has its turn. `None`: 5 for `fpa`, 2 for `auto` and `newton` on sparse data, else 1.
     pub inner: Option<usize>,
     /// The most accesses to the data: a step on H and a step on W together are one.
     pub max_iter: usize,
@@ -67,6 +73,7 @@ impl Default for Settings {
         Self {
             solver: Solver::default(),
             paper: false,
+            mixed: None,
             update: Update::default(),
             inner: None,
             max_iter: 1000,
@@ -112,7 +119,7 @@ impl Settings {
         self.inner.unwrap_or(match self.solver {
             Solver::Fpa => 5,
             // The gathering of a sparse column costs as much as a sweep over its weights.
-            Solver::Newton if sparse => 2,
+            Solver::Newton | Solver::Auto if sparse => 2,
             _ => 1,
         })
     }
@@ -226,7 +233,8 @@ pub(crate) fn run<T: Scalar>(
     settings.validate()?;
     check_factors(v, &w, &h)?;
     v.check()?;
-    let dense_only = settings.solver == Solver::Admm || (settings.paper && settings.solver == Solver::Fpa);
+    let primal_dual = matches!(settings.solver, Solver::Fpa | Solver::Auto);
+    let dense_only = settings.solver == Solver::Admm || (settings.paper && primal_dual);
     if dense_only && v.is_sparse() {
         let solver = if settings.paper { "fpa with compat paper" } else { settings.solver.name() };
         return Err(Error::NeedsDense { solver });
@@ -245,7 +253,7 @@ pub(crate) fn run<T: Scalar>(
     {
         return Err(error);
     }
-    let mut method = method(settings, &pool, &halves, &factors, v)?;
+    let mut method = method(settings, &pool, &halves, &mut factors, v, first.divergence)?;
 
     clock.resume();
     let (iteration, status) = iterate(
@@ -317,6 +325,9 @@ fn iterate<T: Scalar>(
         if show || test {
             clock.pause();
             info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
+            if test {
+                method.hear(&info);
+            }
             clock.resume();
         }
     }
@@ -324,47 +335,101 @@ fn iterate<T: Scalar>(
 
 /// The method that the settings ask for, with all the memory it will use.
 fn method<'a, 'v, T: Scalar>(
-    settings: &Settings,
+    settings: &'a Settings,
     pool: &'a Pool,
     halves: &'a [Half<'v, T>; 2],
-    factors: &Factors<T>,
+    factors: &mut Factors<T>,
     v: Matrix<'_, T>,
+    divergence: f64,
 ) -> Result<Box<dyn Method<T> + 'a>>
 where
     'v: 'a,
 {
-    let r = factors.h.rows();
+    if settings.paper && matches!(settings.solver, Solver::Fpa | Solver::Auto) {
+        let r = factors.h.rows();
+        let states = states(settings, [&halves[0], &halves[1]].map(Source::Same), pool, r);
+        return Ok(Box::new(Paper::new(states, factors, settings.update)?));
+    }
+    if settings.solver == Solver::Admm {
+        return Ok(Box::new(Admm::new(pool, &halves[0], factors, settings.rho, settings.update)?));
+    }
+    let mixed = settings.mixed.unwrap_or(settings.solver == Solver::Auto);
+    if mixed
+        && settings.update == Update::Both
+        && !settings.paper
+        && let Some(method) = T::mixed(settings, pool, halves, (factors, divergence), v)
+    {
+        return Ok(method);
+    }
+    Ok(alternation(settings, pool, [&halves[0], &halves[1]].map(Source::Same), factors, v.is_sparse(), false))
+}
+
+/// The method of the settings with its early accesses in f32, if the numbers allow it; `divergence` is that of the
+/// factors, which are normalised.
+pub(crate) fn mixed<'a, 'v>(
+    settings: &'a Settings,
+    pool: &'a Pool,
+    halves: &'a [Half<'v, f64>; 2],
+    (factors, divergence): (&mut Factors<f64>, f64),
+    v: Matrix<'_, f64>,
+) -> Option<Box<dyn Method<f64> + 'a>>
+where
+    'v: 'a,
+{
+    normalize(factors);
+    let (sparse, narrow) = (v.is_sparse(), mixed::narrow(v, factors)?);
+    let both = [&halves[0], &halves[1]];
+    let early = alternation(settings, pool, both.map(Source::Wide), &narrow, sparse, false);
+    let late = move |factors: &Factors<f64>| {
+        alternation(settings, pool, both.map(Source::Same), factors, sparse, true)
+    };
+    Some(Box::new(Mixed::new((factors.clone(), divergence), narrow, early, Box::new(late))))
+}
+
+fn states<'a, 'v, T: Scalar>(
+    settings: &Settings,
+    [columns, rows]: [Source<'a, 'v, T>; 2],
+    pool: &'a Pool,
+    r: usize,
+) -> [HalfState<'a, 'v, T>; 2] {
     let wants = Wants {
         u: settings.solver == Solver::Fpa && !settings.paper,
-        atoms: settings.solver == Solver::Newton,
+        atoms: matches!(settings.solver, Solver::Newton | Solver::Auto),
     };
-    let states = || {
-        [
-            HalfState::new(Side::H, &halves[0], pool, r, wants),
-            HalfState::new(Side::W, &halves[1], pool, r, wants),
-        ]
-    };
+    [HalfState::new(Side::H, columns, pool, r, wants), HalfState::new(Side::W, rows, pool, r, wants)]
+}
+
+/// One of the methods that alternate between the factors. `begun`: they come from this method already, and there is nothing
+/// to warm up.
+fn alternation<'a, 'v, T: Scalar>(
+    settings: &Settings,
+    pool: &'a Pool,
+    sources: [Source<'a, 'v, T>; 2],
+    factors: &Factors<T>,
+    sparse: bool,
+    begun: bool,
+) -> Box<dyn Method<T> + 'a>
+where
+    'v: 'a,
+{
+    let halves = states(settings, sources, pool, factors.h.rows());
     let w_first = settings.paper && settings.solver == Solver::Mu;
     let mut order = if w_first { vec![Side::W, Side::H] } else { vec![Side::H, Side::W] };
     order.retain(|side| settings.update.moves(*side));
-    let warm_up = if settings.update == Update::Both { WARM_UP } else { 0 };
-    Ok(match settings.solver {
-        Solver::Fpa if settings.paper => Box::new(Paper::new(states(), factors, settings.update)?),
+    let warm_up = if settings.update == Update::Both && !begun { WARM_UP } else { 0 };
+    match settings.solver {
+        Solver::Auto | Solver::Admm => Box::new(Auto::new(Walk::new(halves, order, factors), sparse, begun)),
         Solver::Fpa => {
-            Box::new(Alternation { halves: states(), step: Fpa::new(v.rows(), v.cols()), order, warm_up })
+            let step = Fpa::new(factors.wt.cols(), factors.h.cols());
+            Box::new(Alternation { halves, step, order, warm_up })
         }
-        Solver::Mu => Box::new(Alternation { halves: states(), step: Mu, order, warm_up: 0 }),
-        Solver::Mue => Box::new(Extrapolated::new(states(), Mu, order, Momentum::new(true), 0, factors)),
-        Solver::Newton => Box::new(Extrapolated::new(
-            states(),
-            Newton,
-            order,
-            Momentum::new(false),
-            NEWTON_WARM_UP,
-            factors,
-        )),
-        Solver::Admm => Box::new(Admm::new(pool, &halves[0], factors, settings.rho, settings.update)?),
-    })
+        Solver::Mu => Box::new(Alternation { halves, step: Mu, order, warm_up: 0 }),
+        Solver::Mue => Box::new(Extrapolated::new(halves, Mu, order, Momentum::new(true), 0, factors)),
+        Solver::Newton => {
+            let warm_up = if begun { 0 } else { NEWTON_WARM_UP };
+            Box::new(Extrapolated::new(halves, Newton, order, Momentum::new(false), warm_up, factors))
+        }
+    }
 }
 
 /// Columns of W to sum 1, rows of H the other way; atoms that are zero stay as they are.

@@ -8,7 +8,7 @@ use crate::quick;
 /// A function of the entries of z, of which as many come at a time as a register holds.
 ///
 /// It is called inside the product kernels, while z is still in registers, so every `map` must be `#[inline(always)]`.
-pub(crate) trait Map<S: Scalar> {
+pub trait Map<S: Scalar> {
     /// The new values of the entries `at..at + live` of the block's p × q arrays, all in the same column; z holds theirs. What
     /// comes after `live` is not used.
     fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: [S; L]) -> [S; L];
@@ -136,7 +136,7 @@ impl<S: Scalar> Map<S> for Ratio<'_, S> {
 /// Σ b·ln(c/z) over the entries of each column where b > 0, infinite if z = 0 there; the result is c/z.
 ///
 /// With c = b = a it gives the divergence along with the quotient, with c an earlier z the change since then.
-pub(crate) struct Logs<'a, S> {
+pub struct Logs<'a, S> {
     b: &'a [S],
     c: &'a [S],
     /// Running sums of the columns, in as many lanes as the widest register has.

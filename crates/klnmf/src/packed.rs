@@ -19,7 +19,7 @@ use std::ops::{Deref, DerefMut, Range};
 const VECTORS: usize = 2;
 
 /// Numbers that begin at a cache line, so that no vector lies across two.
-pub(crate) struct Aligned<S> {
+pub struct Aligned<S> {
     room: Vec<S>,
     start: usize,
     len: usize,
@@ -49,7 +49,7 @@ impl<S> DerefMut for Aligned<S> {
 }
 
 /// A dictionary K (p × r) in the two layouts that the products want.
-pub(crate) struct Packed<S> {
+pub struct Packed<S> {
     level: Level,
     p: usize,
     r: usize,

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 const MOST: usize = 1024;
 
 /// A pool of threads owned by one call of the library: nothing global, nothing left behind.
-pub(crate) struct Pool {
+pub struct Pool {
     pool: rayon::ThreadPool,
 }
 
@@ -67,7 +67,7 @@ impl Pool {
 }
 
 /// One value per thread of a pool.
-pub(crate) struct PerThread<S>(Vec<Mutex<S>>);
+pub struct PerThread<S>(Vec<Mutex<S>>);
 
 impl<S> PerThread<S> {
     /// Lends the calling thread its value. The lock is never contended: it only convinces the compiler.

@@ -56,7 +56,7 @@ fn the_gap_is_never_below_the_distance() {
 
 #[test]
 fn every_method_certifies_every_iterate() {
-    for solver in [Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm] {
+    for solver in [Solver::Auto, Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm] {
         for paper in [false, true] {
             let known = known_optimum(7, 50, 20, 8, 5, false);
             let scale: f64 = known.v.as_slice().iter().sum();
@@ -88,6 +88,7 @@ fn fpa_mu_and_admm_agree_on_the_optimum() {
     let scale: f64 = known.v.as_slice().iter().sum();
     let (_, h) = init(&known.v, 6, &Settings { seed: 5, ..Settings::default() }).unwrap();
     for (solver, paper, rho) in [
+        (Solver::Auto, false, None),
         (Solver::Fpa, false, None),
         (Solver::Fpa, true, None),
         (Solver::Mu, false, None),
@@ -117,7 +118,7 @@ fn fpa_mu_and_admm_agree_on_the_optimum() {
 fn the_w_step_is_the_h_step_on_the_transpose() {
     let known = known_optimum(13, 40, 15, 5, 4, false);
     let (_, h) = init(&known.v, 5, &Settings { seed: 1, ..Settings::default() }).unwrap();
-    for solver in [Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm] {
+    for solver in [Solver::Auto, Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm] {
         let settings = Settings { solver, max_iter: 25, tol: 0.0, ..Settings::default() };
         let run = |v: &Mat<f64>, w: Mat<f64>, h: Mat<f64>, update| {
             let settings = Settings { update, ..settings.clone() };

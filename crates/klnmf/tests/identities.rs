@@ -9,8 +9,8 @@ use klnmf::{
 };
 use std::ops::ControlFlow;
 
-const BOTH: [Solver; 4] = [Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton];
-const ALL: [Solver; 5] = [Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm];
+const BOTH: [Solver; 5] = [Solver::Auto, Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton];
+const ALL: [Solver; 6] = [Solver::Auto, Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm];
 
 fn example() -> Mat<f64> {
     Random(1).counts(40, 70, 0.5, 30.0)
@@ -28,7 +28,7 @@ fn dense_and_sparse_agree() {
         let settings = Settings { solver, inner: Some(2), max_iter: 50, ..Settings::default() };
         let (dense, stored) = (run(&v, &settings), run(&sparse(&v), &settings));
         // Its quadratic programs end at a threshold, and rounding may decide on which side of it.
-        let tolerance = if solver == Solver::Newton { 1e-6 } else { 1e-10 };
+        let tolerance = if matches!(solver, Solver::Newton | Solver::Auto) { 1e-6 } else { 1e-10 };
         let (a, b) = (dense.info.divergence, stored.info.divergence);
         assert!(close(a, b, tolerance), "{solver:?} {a} {b}");
     }
@@ -151,7 +151,7 @@ fn reported_numbers_are_recomputed() {
 }
 
 #[test]
-fn fpa_and_mu_never_raise_the_divergence() {
+fn no_method_but_admm_reports_that_the_divergence_rose() {
     for seed in 0..5 {
         let v = Random(70 + seed).counts(30, 50, 0.3, 100.0);
         for solver in BOTH {
@@ -166,7 +166,9 @@ fn fpa_and_mu_never_raise_the_divergence() {
             let (w, h) = init(&v, 7, &Settings { seed, ..Settings::default() }).unwrap();
             let mut last = f64::INFINITY;
             factorize_from(&v, w, h, &settings, |info| {
-                assert!(info.divergence <= last * (1.0 + 1e-12), "{solver:?}: {last} to {}", info.divergence);
+                // The early accesses of auto are in f32.
+                let rounding = if solver == Solver::Auto { 1e-8 * info.sum } else { 1e-12 * last };
+                assert!(info.divergence <= last + rounding, "{solver:?}: {last} to {}", info.divergence);
                 last = info.divergence;
                 ControlFlow::Continue(())
             })
@@ -185,7 +187,7 @@ fn atoms_sum_to_one_and_the_model_to_the_data() {
 }
 
 #[test]
-fn growing_keeps_the_divergence_and_fpa_goes_on() {
+fn growing_keeps_the_divergence_and_most_go_on() {
     let v = Random(3).matrix(30, 60, 0.0, 50.0);
     let small = factorize(&v, 3, &Settings { max_iter: 300, ..Settings::default() }).unwrap();
     let (w, h) = grow(&small.w, &small.h, 6, 1).unwrap();
@@ -196,9 +198,11 @@ fn growing_keeps_the_divergence_and_fpa_goes_on() {
         let settings = Settings { solver, max_iter: 200, tol: 0.0, ..Settings::default() };
         factorize_from(&v, w.clone(), h.clone(), &settings, |_| ControlFlow::Continue(())).unwrap()
     };
-    let fpa = go_on(Solver::Fpa);
-    assert!(fpa.info.divergence < 0.9 * grown, "fpa leaves the zeros: {} from {grown}", fpa.info.divergence);
-    assert!((3..6).all(|k| fpa.w.col(k).iter().any(|x| *x > 0.0)));
+    for solver in [Solver::Auto, Solver::Fpa, Solver::Newton] {
+        let more = go_on(solver);
+        assert!(more.info.divergence < 0.9 * grown, "{solver:?} {} from {grown}", more.info.divergence);
+        assert!((3..6).all(|k| more.w.col(k).iter().any(|x| *x > 0.0)), "{solver:?} leaves the zeros");
+    }
     let mu = go_on(Solver::Mu);
     assert!((3..6).all(|k| mu.w.col(k).iter().all(|x| *x == 0.0)), "mu cannot");
     assert!(mu.info.divergence > 0.99 * grown);

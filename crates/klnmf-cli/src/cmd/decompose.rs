@@ -55,8 +55,8 @@ pub struct Decompose {
 impl Decompose {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.data.precision {
-            Precision::F32 => self.run_in::<f32>(),
-            Precision::F64 => self.run_in::<f64>(),
+            Some(Precision::F32) => self.run_in::<f32>(),
+            _ => self.run_in::<f64>(),
         }
     }
 

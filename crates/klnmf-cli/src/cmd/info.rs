@@ -50,7 +50,7 @@ impl Info {
         } else if found.shape.is_some() {
             match self.precision {
                 Precision::F32 => self.look_inside::<f32>(&mut facts)?,
-                Precision::F64 => self.look_inside::<f64>(&mut facts)?,
+                _ => self.look_inside::<f64>(&mut facts)?,
             }
         }
         if self.json {

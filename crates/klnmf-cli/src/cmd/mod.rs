@@ -55,9 +55,9 @@ pub struct Data {
     /// The file holds samples × features: transpose it
     #[arg(long)]
     pub transpose: bool,
-    /// Number format to compute in; certificates are always computed in f64
-    #[arg(long, value_enum, default_value = "f64")]
-    pub precision: Precision,
+    /// Number format to compute in; certificates are always computed in f64 [default: mixed for the solver auto, else f64]
+    #[arg(long, value_enum)]
+    pub precision: Option<Precision>,
     /// Threads; 0 means one per core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub threads: usize,
@@ -70,6 +70,8 @@ pub enum Precision {
     F32,
     /// 64 bits
     F64,
+    /// Early accesses to the data in f32, the rest in f64; elsewhere the same as f64
+    Mixed,
 }
 
 /// What to print.

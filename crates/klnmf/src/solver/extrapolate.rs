@@ -58,15 +58,17 @@ pub(crate) struct Extrapolated<'a, 'v, T, S> {
 }
 
 /// Where the alternation stands.
-struct Walk<'a, 'v, T> {
+pub(crate) struct Walk<'a, 'v, T> {
     halves: [HalfState<'a, 'v, T>; 2],
     order: Vec<Side>,
-    x: Factors<T>,
+    pub x: Factors<T>,
     y: Factors<T>,
     /// y as the present sweep found it.
     found: Factors<T>,
     /// D of the last y that was good, which is kept outside, as the method's result so far.
-    f: f64,
+    pub f: f64,
+    /// How often it had to go back to the last good y.
+    pub failures: usize,
     /// Whether y is not x.
     carried: bool,
 }
@@ -80,8 +82,7 @@ impl<'a, 'v, T: Scalar, S: Measuring<T>> Extrapolated<'a, 'v, T, S> {
         warm_up: usize,
         factors: &Factors<T>,
     ) -> Self {
-        let (x, y, found) = (factors.clone(), factors.clone(), factors.clone());
-        let walk = Walk { halves, order, x, y, found, f: f64::INFINITY, carried: false };
+        let walk = Walk::new(halves, order, factors);
         Self { walk, step, momentum, warm_up, warm_momentum: Momentum::new(true) }
     }
 }
@@ -101,13 +102,19 @@ impl<T: Scalar, S: Measuring<T>> Method<T> for Extrapolated<'_, '_, T, S> {
         }
     }
 
-    fn latest(&self) -> Option<&Factors<T>> {
+    fn latest(&mut self) -> Option<&Factors<T>> {
         Some(&self.walk.x)
     }
 }
 
-impl<T: Scalar> Walk<'_, '_, T> {
-    fn sweep(
+impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
+    pub fn new(halves: [HalfState<'a, 'v, T>; 2], order: Vec<Side>, factors: &Factors<T>) -> Self {
+        let (x, y, found) = (factors.clone(), factors.clone(), factors.clone());
+        Self { halves, order, x, y, found, f: f64::INFINITY, failures: 0, carried: false }
+    }
+
+    /// A sweep from y; `good` takes the y that it began with, if that was good.
+    pub fn sweep(
         &mut self,
         step: &mut impl Measuring<T>,
         momentum: &mut Momentum,
@@ -159,13 +166,14 @@ impl<T: Scalar> Walk<'_, '_, T> {
     }
 
     /// y ← x.
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.y.copy_from(&self.x);
         self.carried = false;
     }
 
     /// On from the last good point by multiplicative updates, which cannot make it worse.
     fn go_back(&mut self, good: &Factors<T>, steps: usize) {
+        self.failures += 1;
         self.y.copy_from(good);
         for _ in 0..steps {
             super::alternate(&mut self.halves, &self.order, &mut Mu, &mut self.y, 1);
@@ -184,6 +192,7 @@ fn carry_on<T: Scalar>(y: &mut Mat<T>, x: &mut Mat<T>, beta: f64, upwards: bool)
         let moved = now - before;
         let moved = if upwards { moved.max(T::ZERO) } else { moved };
         *x = now;
-        *y = (now + beta * moved).max(least * now);
+        let next = (now + beta * moved).max(least * now);
+        *y = if next < T::TINY { T::ZERO } else { next };
     }
 }

@@ -1,14 +1,17 @@
 //! The methods, one per file, and what they have in common.
 
 pub(crate) mod admm;
+pub(crate) mod auto;
 pub(crate) mod extrapolate;
 pub(crate) mod fpa;
+pub(crate) mod mixed;
 pub(crate) mod mu;
 pub(crate) mod newton;
 pub(crate) mod newton_pass;
 pub(crate) mod paper;
 
 use crate::block::{Block, Dictionary, Half, MOST_BLOCKS, Scratch, Wants, Work};
+use crate::factorize::Info;
 use crate::parallel::{PerThread, Pool};
 use crate::{Error, Mat, Result, Scalar};
 
@@ -16,10 +19,14 @@ use crate::{Error, Mat, Result, Scalar};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Solver {
+    /// Extrapolated multiplicative updates and block Newton coordinate descent, whichever has of late lowered the divergence
+    /// more for the work; in f64 the early accesses are in f32, see [`Settings::mixed`](crate::Settings::mixed). Dense and
+    /// sparse. What it reports never rises, up to rounding.
+    #[default]
+    Auto,
     /// The first-order primal-dual algorithm in its support form, with steps in the metric of the EM algorithm and a
     /// primal weight that adapts column by column, after ten multiplicative updates. Dense and sparse. Never raises the
     /// divergence, up to rounding.
-    #[default]
     Fpa,
     /// Multiplicative updates, which are the EM algorithm. Dense and sparse. Never raises the divergence, up to rounding;
     /// zeros stay.
@@ -38,6 +45,7 @@ impl Solver {
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
+            Solver::Auto => "auto",
             Solver::Fpa => "fpa",
             Solver::Mu => "mu",
             Solver::Newton => "newton",
@@ -70,7 +78,7 @@ impl Update {
 
 /// The factors as the methods keep them: both with r rows, so that the W-step is the H-step on Vᵀ.
 #[derive(Clone)]
-pub(crate) struct Factors<T> {
+pub struct Factors<T> {
     /// Wᵀ, r × n.
     pub wt: Mat<T>,
     /// H, r × m.
@@ -85,14 +93,17 @@ impl<T: Scalar> Factors<T> {
 }
 
 /// A whole method: a sweep improves both factors.
-pub(crate) trait Method<T: Scalar> {
+pub trait Method<T: Scalar> {
     /// `steps` steps on each factor, which count as `steps` accesses to the data.
     fn sweep(&mut self, factors: &mut Factors<T>, steps: usize);
 
     /// Where the method stands, if that is not what it shows; it may be better or worse.
-    fn latest(&self) -> Option<&Factors<T>> {
+    fn latest(&mut self) -> Option<&Factors<T>> {
         None
     }
+
+    /// Tells the method how far it has come, from time to time, at moments that do not depend on who watches.
+    fn hear(&mut self, _info: &Info) {}
 }
 
 /// The half of the alternation that moves one factor.
@@ -120,10 +131,17 @@ pub(crate) enum Side {
     W = 1,
 }
 
+/// V or Vᵀ: in the precision of the work, or in f64 and converted block by block.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a, 'v, T> {
+    Same(&'a Half<'v, T>),
+    Wide(&'a Half<'v, f64>),
+}
+
 /// V or Vᵀ with the workspace of a half-step, made once.
 pub(crate) struct HalfState<'a, 'v, T> {
     pub side: Side,
-    pub half: &'a Half<'v, T>,
+    source: Source<'a, 'v, T>,
     pub dictionary: Dictionary<T>,
     pub pool: &'a Pool,
     scratch: PerThread<Scratch<T>>,
@@ -132,9 +150,16 @@ pub(crate) struct HalfState<'a, 'v, T> {
 }
 
 impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
-    pub fn new(side: Side, half: &'a Half<'v, T>, pool: &'a Pool, r: usize, wants: Wants) -> Self {
-        let (dictionary, scratch) = (Dictionary::new(half, r, wants), half.scratch(pool, r));
-        Self { side, half, dictionary, pool, scratch, values: vec![0.0; half.view().cols()] }
+    pub fn new(side: Side, source: Source<'a, 'v, T>, pool: &'a Pool, r: usize, wants: Wants) -> Self {
+        let (dictionary, scratch, cols) = match source {
+            Source::Same(half) => {
+                (Dictionary::new(half, r, wants), half.scratch(pool, r), half.view().cols())
+            }
+            Source::Wide(half) => {
+                (Dictionary::new(half, r, wants), half.scratch(pool, r), half.view().cols())
+            }
+        };
+        Self { side, source, dictionary, pool, scratch, values: vec![0.0; cols] }
     }
 
     /// Calls `f` with every block, its columns of `x` and a place for each column's divergence, and adds those up.
@@ -197,7 +222,11 @@ impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
     ) {
         let (r, per_more) = (x.rows(), more.len() / x.cols());
         let (x, more) = ((x.as_mut_slice(), r), (more, per_more));
-        self.half.for_each_group(self.pool, &self.scratch, &self.dictionary, x, more, most, f, |_| ());
+        let (pool, scratch, dictionary) = (self.pool, &self.scratch, &self.dictionary);
+        match self.source {
+            Source::Same(half) => half.for_each_group(pool, scratch, dictionary, x, more, most, f, |_| ()),
+            Source::Wide(half) => half.for_each_group(pool, scratch, dictionary, x, more, most, f, |_| ()),
+        }
     }
 }
 

@@ -19,6 +19,7 @@
 use super::newton_pass::{B, C, CHUNK, H, Pass, Sums};
 use super::{HalfState, HalfStep, Measuring};
 use crate::block::{Block, Work, take};
+use crate::kernel;
 use crate::level::Level;
 use crate::map::{self, Logs, Map, each};
 use crate::{Mat, Scalar};
@@ -179,8 +180,15 @@ impl<T: Scalar> Column<'_, T> {
     fn step_back(&mut self) {
         let tenth = T::from_f64(0.1);
         for (x, old) in self.x.iter_mut().zip(self.old) {
-            *x = *x + tenth * (*old - *x);
+            let new = *x + tenth * (*old - *x);
+            *x = if new < T::TINY { T::ZERO } else { new };
         }
+    }
+
+    /// Whether Kx is zero where a > 0, without the rounding errors that z has gathered on the way.
+    fn vanishes(&mut self) -> bool {
+        kernel::multiply(self.atoms, self.height, self.x, self.z);
+        self.z.iter().zip(self.a).any(|(z, a)| *z < T::TINY && *a > T::ZERO)
     }
 
     /// The least z of a row with a > 0, after the change of the last block.
@@ -226,7 +234,7 @@ impl<T: Scalar> Group<'_, T> {
             }
         }
         for column in self.columns.iter_mut().flatten() {
-            if column.least(self.level, before) <= column.floor * T::from_f64(ROUNDING) {
+            if column.least(self.level, before) <= column.floor * T::from_f64(ROUNDING) && column.vanishes() {
                 column.step_back();
             }
         }
@@ -266,6 +274,10 @@ impl<T: Scalar> Group<'_, T> {
         for (c, column) in self.columns.iter_mut().flatten().enumerate() {
             for l in 0..weights {
                 let new = T::from_f64(x[l][c]);
+                // All that it adds to Kx is below the floor: it is on its way to zero, and subnormal numbers are slow.
+                // An atom that is zero has no say, and keeps its weight.
+                let k = k_sum[first + l];
+                let new = if k > T::ZERO && new * k < column.floor { T::ZERO } else { new };
                 // The change of what is stored, so that z stays true to it.
                 column.d[l] = T::from_f64(new.to_f64() - start[l][c]);
                 column.x[first + l] = new;
