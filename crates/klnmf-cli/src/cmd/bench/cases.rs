@@ -1,6 +1,8 @@
 //! Generated data to measure on; the same on every run.
 
+use anyhow::Context;
 use klnmf::{Mat, Scalar, Sparse};
+use std::path::Path;
 
 /// Numbers from 0 to 750, as in the paper's synthetic data; the same on every run.
 pub fn uniform<T: Scalar>(n: usize, m: usize) -> Mat<T> {
@@ -21,6 +23,50 @@ pub fn scattered<T: Scalar>(rows: usize, cols: usize, entries: usize) -> klnmf::
     })
 }
 
+/// Poisson counts of a product of two factors with many small entries.
+pub fn planted(n: usize, m: usize, rank: usize) -> Mat<f64> {
+    let mut random = Random(3);
+    // The cube of a uniform number: most are small, some are not.
+    let mut factor =
+        |rows, cols, most: f64| Mat::<f64>::from_fn(rows, cols, |_, _| most * random.uniform().powi(3));
+    let (w, h) = (factor(n, rank, 2.0), factor(rank, m, 6.0));
+    let mean = |i: usize, j: usize| -> f64 { (0..rank).map(|k| w[(i, k)] * h[(k, j)]).sum() };
+    let mut random = Random(4);
+    Mat::from_fn(n, m, |i, j| random.poisson(mean(i, j)))
+}
+
+/// The power spectrogram of a recording as in the paper: sine windows of 256 samples, half overlapping.
+pub fn spectrogram(path: &Path) -> anyhow::Result<Mat<f64>> {
+    const WINDOW: usize = 256;
+    let name = || path.display().to_string();
+    let mut sound = hound::WavReader::open(path).with_context(name)?;
+    let (channels, bits) = (usize::from(sound.spec().channels), sound.spec().bits_per_sample);
+    anyhow::ensure!(
+        sound.spec().sample_format == hound::SampleFormat::Int,
+        "{}: not of whole numbers",
+        name()
+    );
+    let samples: Vec<i32> = sound.samples().collect::<Result<_, _>>().with_context(name)?;
+    let unit = 2f64.powi(i32::from(bits) - 1) * channels as f64;
+    let mono: Vec<f64> =
+        samples.chunks_exact(channels).map(|s| s.iter().map(|x| f64::from(*x)).sum::<f64>() / unit).collect();
+    anyhow::ensure!(mono.len() >= WINDOW, "{}: too short", name());
+    let window: Vec<f64> =
+        (0..WINDOW).map(|i| (std::f64::consts::PI * (i as f64 + 0.5) / WINDOW as f64).sin()).collect();
+    let transform = realfft::RealFftPlanner::<f64>::new().plan_fft_forward(WINDOW);
+    let (mut frame, mut bins) = (transform.make_input_vec(), transform.make_output_vec());
+    let frames = 1 + (mono.len() - WINDOW) / (WINDOW / 2);
+    let mut power = Mat::zeros(WINDOW / 2 + 1, frames);
+    for j in 0..frames {
+        for (i, x) in frame.iter_mut().enumerate() {
+            *x = window[i] * mono[j * WINDOW / 2 + i];
+        }
+        transform.process(&mut frame, &mut bins)?;
+        power.col_mut(j).iter_mut().zip(&bins).for_each(|(p, b)| *p = b.norm_sqr());
+    }
+    Ok(power)
+}
+
 /// SplitMix64: small, and good enough for bench data.
 struct Random(u64);
 
@@ -31,5 +77,20 @@ impl Random {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// By multiplying uniform numbers, in parts that do not underflow.
+    fn poisson(&mut self, mean: f64) -> f64 {
+        let (mut left, mut count) = (mean, 0.0);
+        while left > 0.0 {
+            let limit = (-left.min(500.0)).exp();
+            left -= 500.0;
+            let mut product = self.uniform();
+            while product > limit {
+                product *= self.uniform();
+                count += 1.0;
+            }
+        }
+        count
     }
 }

@@ -1,5 +1,6 @@
 //! `klnmf bench`: how fast this machine runs the solvers, measured against what the machine can do.
 
+mod arena;
 mod cases;
 mod memory;
 mod peers;
@@ -12,7 +13,7 @@ use super::Precision;
 use crate::summary;
 use anyhow::Context;
 use cases::{scattered, uniform};
-use clap::Args;
+use clap::{Args, Subcommand};
 use klnmf::{Matrix, Scalar};
 use rows::Rows;
 use std::path::PathBuf;
@@ -29,9 +30,13 @@ use trace::Trace;
 /// With --peers, in a copy of the repository, scikit-learn runs too, from the same
 /// W and H on as many threads, in a virtual environment that is made on first use;
 /// the table tells when our solvers reach the divergence that it ends with.
+///
+/// klnmf bench arena races the solvers from the same start on real data.
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, args_conflicts_with_subcommands = true)]
 pub struct Bench {
+    #[command(subcommand)]
+    verb: Option<Verb>,
     /// A matrix to measure on instead of the generated cases
     #[arg(value_name = "V", requires = "rank")]
     path: Option<PathBuf>,
@@ -61,11 +66,19 @@ pub struct Bench {
     peak: bool,
 }
 
+#[derive(Subcommand)]
+enum Verb {
+    Arena(arena::Arena),
+}
+
 /// The cases that have been compared, with the traces of all methods.
 type Compared = Vec<(String, Vec<Trace>)>;
 
 impl Bench {
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        if let Some(Verb::Arena(arena)) = self.verb {
+            return arena.run();
+        }
         if self.peak {
             return self.print_peak();
         }

@@ -25,7 +25,7 @@ pub fn measure<T: Scalar>(
     let peers = run_peers(folder, v, (&w, &h), seconds, threads)?;
 
     let mut traces = Vec::new();
-    for solver in [Solver::Mu, Solver::Mue, Solver::Fpa, Solver::Newton] {
+    for solver in [Solver::Auto, Solver::Newton, Solver::Mue, Solver::Fpa, Solver::Mu] {
         let settings = Settings {
             solver,
             tol: 0.0,
@@ -54,6 +54,17 @@ pub fn measure<T: Scalar>(
         traces.push(trace);
     }
     Ok(traces)
+}
+
+/// The traces of the peers in `folder`.
+pub fn race<T: Scalar>(
+    folder: &Path,
+    v: Matrix<'_, T>,
+    start: (&Mat<T>, &Mat<T>),
+    seconds: f64,
+) -> anyhow::Result<Vec<Trace>> {
+    let peers = run_peers(folder, v, start, seconds, thread_count(0))?;
+    Ok(peers.into_iter().map(|peer| peer.trace).collect())
 }
 
 struct Peer {
