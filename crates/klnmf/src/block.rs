@@ -250,7 +250,7 @@ struct Load<S> {
 pub struct Work<S> {
     pub tile: Aligned<S>,
     pub big: [Vec<S>; 5],
-    pub small: [Vec<S>; 6],
+    pub small: [Vec<S>; 7],
 }
 
 impl<S: Scalar> Scratch<S> {

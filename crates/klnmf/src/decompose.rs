@@ -15,12 +15,12 @@
 //! than a third of all steps back. Two dual points are tried at every check, −a/(Kx) and χ, and the best primal and the
 //! best dual value seen make the certificate. A column that is done leaves its block and costs nothing more.
 
-use crate::block::{Block, Dictionary, Half, Wants, Work};
+use crate::block::{Block, Dictionary, Half, MOST_BLOCKS, Wants, Work, take};
 use crate::divergence::{check_factor, largest_ratio, non_negative};
 use crate::map::{DualStep, Map, Ratio};
 use crate::matrix::Matrix;
 use crate::parallel::Pool;
-use crate::{Error, Mat, Result, Scalar, Status, kernel};
+use crate::{Error, Mat, Result, Scalar, Status, kernel, sweeps};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -143,7 +143,7 @@ pub(crate) fn run<T: Scalar>(
     let (m, r) = (v.cols(), w.cols());
     let pool = Pool::new(settings.threads)?;
     let half = Half::new(v)?;
-    let mut dictionary = Dictionary::new(&half, r, Wants { u: true, atoms: false });
+    let mut dictionary = Dictionary::new(&half, r, Wants { u: true, atoms: true });
     dictionary.set(&pool, &w.transpose());
     let scratch = half.scratch::<f64>(&pool, r);
     let mut h = Mat::<T>::try_zeros(r, m)?;
@@ -161,8 +161,8 @@ pub(crate) fn run<T: Scalar>(
         &dictionary,
         (h.as_mut_slice(), r),
         (&mut columns, 1),
-        1,
-        |b, x, info, work| Solve { b: &b[0], tol: settings.tol, limits: &limits }.run(x, info, work),
+        MOST_BLOCKS,
+        |blocks, x, info, work| solve(blocks, x, info, work, settings.tol, &limits),
         |columns| progress(done.fetch_add(columns, Ordering::Relaxed) + columns),
     );
     if h.as_slice().iter().any(|x| !x.is_finite()) {
@@ -178,6 +178,26 @@ pub(crate) fn run<T: Scalar>(
         Status::IterationLimit
     };
     Ok(Decomposition { h, columns, status })
+}
+
+/// All columns of a group of blocks: by sweeps, and what is left by the primal-dual algorithm.
+fn solve<T: Scalar>(
+    blocks: &[Block<'_, f64>],
+    mut out: &mut [T],
+    mut info: &mut [ColumnInfo],
+    work: &mut Work<f64>,
+    tol: f64,
+    limits: &Limits,
+) {
+    sweeps::run(blocks, out, info, work, tol, limits);
+    let start = std::mem::take(&mut work.small[sweeps::START]);
+    let mut rest = &start[..];
+    for b in blocks {
+        let (mine, others) = rest.split_at(b.q * b.r);
+        rest = others;
+        Solve { b, tol, limits, start: mine }.run(take(&mut out, b.q * b.r), take(&mut info, b.q), work);
+    }
+    work.small[sweeps::START] = start;
 }
 
 /// Checks shapes and values, and that no positive entry meets a zero row of the dictionary.
@@ -211,11 +231,11 @@ fn check<T: Scalar>(v: &Matrix<'_, T>, w: &Mat<T>) -> Result<()> {
 }
 
 /// When to give up before the tolerance is met.
-struct Limits {
+pub(crate) struct Limits {
     begun: Instant,
     time: Option<Duration>,
     stop: Option<Arc<AtomicBool>>,
-    max_iter: usize,
+    pub max_iter: usize,
 }
 
 impl Limits {
@@ -228,7 +248,7 @@ impl Limits {
     }
 
     /// Whether a column that has taken this many steps must end.
-    fn reached(&self, iteration: usize) -> bool {
+    pub fn reached(&self, iteration: usize) -> bool {
         iteration >= self.max_iter || self.stopped() || self.late()
     }
 }
@@ -238,6 +258,8 @@ struct Solve<'a, 'b> {
     b: &'a Block<'b, f64>,
     tol: f64,
     limits: &'a Limits,
+    /// Where the columns begin, r × q.
+    start: &'a [f64],
 }
 
 /// A column that is still being worked on. Its place in the compacted arrays is its place in the list.
@@ -280,9 +302,9 @@ struct Arrays<'w> {
 }
 
 impl Solve<'_, '_> {
-    /// Fills `out` (r × q) and `info` for every column of the block.
+    /// Fills `out` (r × q) and `info` for every column of the block that has not converged.
     fn run<T: Scalar>(&self, out: &mut [T], info: &mut [ColumnInfo], work: &mut Work<f64>) {
-        let Work { tile, big: [a, z, sigma, chi, chi_then], small: [x, x_bar, x_then, x_best, tau, g] } =
+        let Work { tile, big: [a, z, sigma, chi, chi_then], small: [x, x_bar, x_then, x_best, tau, g, _] } =
             work;
         let mut arrays = Arrays { tile, a, z, sigma, chi, chi_then, x, x_bar, x_then, x_best, tau, g };
         let mut slots = self.open(info, &mut arrays);
@@ -312,24 +334,17 @@ impl Solve<'_, '_> {
         }
     }
 
-    /// The columns that have anything in them, each with an even start.
-    fn open(&self, info: &mut [ColumnInfo], arrays: &mut Arrays<'_>) -> Vec<Slot> {
+    /// The columns that have not converged.
+    fn open(&self, info: &[ColumnInfo], arrays: &mut Arrays<'_>) -> Vec<Slot> {
         let Block { p, q, r, .. } = *self.b;
         let mut slots = Vec::with_capacity(q);
-        let live = self.b.k_sum.iter().filter(|k| **k > 0.0).count().max(1) as f64;
-        for (column, info) in info.iter_mut().enumerate() {
+        for column in (0..q).filter(|c| !info[*c].converged) {
             let sum = self.b.sums[column];
-            if sum == 0.0 {
-                // Nothing to explain: x = 0 is optimal and the gap is zero.
-                *info = ColumnInfo { converged: true, ..ColumnInfo::default() };
-                continue;
-            }
             let place = slots.len();
             arrays.a[place * p..][..p].copy_from_slice(&self.b.a[column * p..][..p]);
-            for (x, k) in arrays.x[place * r..][..r].iter_mut().zip(self.b.k_sum) {
-                *x = if *k > 0.0 { sum / (live * k) } else { 0.0 };
-            }
-            arrays.x_best[place * r..][..r].copy_from_slice(&arrays.x[place * r..][..r]);
+            let start = &self.start[column * r..][..r];
+            arrays.x[place * r..][..r].copy_from_slice(start);
+            arrays.x_best[place * r..][..r].copy_from_slice(start);
             // There is no dual point yet; what an earlier block left here must not count as one.
             arrays.chi[place * p..][..p].fill(0.0);
             slots.push(Slot {
@@ -476,7 +491,9 @@ impl Solve<'_, '_> {
             let out = &mut out[slot.column * self.b.r..][..self.b.r];
             let x = &arrays.x_best[atoms(self.b, place)];
             out.iter_mut().zip(x).for_each(|(out, x)| *out = T::from_f64(*x));
-            let divergence = self.divergence(slot.column, out, arrays.tile, arrays.x_bar, place);
+            // The extrapolated point of a column that leaves is not needed any more.
+            let room = &mut arrays.x_bar[atoms(self.b, place)];
+            let divergence = divergence_of(self.b, slot.column, out, arrays.tile, room);
             // Without a number there is nothing to vouch for.
             let gap = non_negative(divergence - slot.dual);
             let converged = converged && gap.is_finite();
@@ -484,28 +501,6 @@ impl Solve<'_, '_> {
             slots.swap_remove(place);
             self.move_column(slots.len(), place, arrays);
         }
-    }
-
-    /// D of one column at the weights that are given out, rounding included.
-    fn divergence<T: Scalar>(
-        &self,
-        column: usize,
-        out: &[T],
-        tile: &mut [f64],
-        x_bar: &mut [f64],
-        place: usize,
-    ) -> f64 {
-        let b = self.b;
-        let one = Block { q: 1, ..*b };
-        // The extrapolated point of a column that leaves is not needed any more.
-        let x = &mut x_bar[atoms(b, place)];
-        x.iter_mut().zip(out).for_each(|(x, out)| *x = out.to_f64());
-        let mut sum = b.total(x);
-        one.pass(Some(x), None, tile, |rows, z| {
-            let (terms, on_support) = kernel::divergence_terms(&b.a[b.part(column, &rows)], z, 0.0);
-            sum += terms - on_support;
-        });
-        non_negative(sum)
     }
 
     /// Moves an active column to another place.
@@ -522,6 +517,23 @@ impl Solve<'_, '_> {
             small.copy_within(from * r..(from + 1) * r, to * r);
         }
     }
+}
+
+/// D of one column of a block at the weights that are given out, rounding included; `x` is room for them.
+pub(crate) fn divergence_of<T: Scalar>(
+    b: &Block<'_, f64>,
+    column: usize,
+    out: &[T],
+    tile: &mut [f64],
+    x: &mut [f64],
+) -> f64 {
+    x.iter_mut().zip(out).for_each(|(x, out)| *x = out.to_f64());
+    let (one, mut sum) = (Block { q: 1, ..*b }, b.total(x));
+    one.pass(Some(x), None, tile, |rows, z| {
+        let (terms, on_support) = kernel::divergence_terms(&b.a[b.part(column, &rows)], z, 0.0);
+        sum += terms - on_support;
+    });
+    non_negative(sum)
 }
 
 /// The places of a column's atoms in an r × q array.

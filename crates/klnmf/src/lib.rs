@@ -76,9 +76,11 @@ pub mod matrix;
 mod memory;
 mod packed;
 mod parallel;
+mod polish;
 mod quick;
 mod scalar;
 mod solver;
+mod sweeps;
 
 pub use decompose::{ColumnInfo, DecomposeSettings, Decomposition, decompose, decompose_with};
 pub use divergence::{Certificate, certificate, check_factors};

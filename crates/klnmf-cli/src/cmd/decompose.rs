@@ -125,7 +125,7 @@ impl Decompose {
     ) -> Map<String, Value> {
         let v = table.matrix.view();
         let object = json!({
-            "solver": "fpa",
+            "solver": "auto",
             "status": summary::status(found.status),
             "iterations": found.columns.iter().map(|c| c.iterations).max().unwrap_or(0),
             "seconds": seconds,
@@ -200,7 +200,7 @@ impl Decompose {
         let done = v.cols() - found.unconverged();
         summary::print(&format!(
             "V            {} × {}, {} atoms\n\
-             fpa          {done} of {} columns within the tolerance of {:.0e}, in {:.2} s\n\
+             auto         {done} of {} columns within the tolerance of {:.0e}, in {:.2} s\n\
              divergence   {:.8e}\n\
              certificate  no other weights can gain more than {gap:.3e} (relative {relative:.1e})\n\
              weights      {}\n",

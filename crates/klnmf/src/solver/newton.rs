@@ -41,9 +41,9 @@ impl<T: Scalar> HalfStep<T> for Newton {
         half.dictionary.set(half.pool, kt);
         half.for_each_group(x, |blocks, x, work| {
             for (b, x, z) in each_with_z(blocks, x, &mut work.big[0]) {
-                b.pass_map(x, None, &mut work.tile, &mut Keep { z, p: b.p, height: b.height() });
+                keep_z(b, x, z, &mut work.tile);
             }
-            descend(blocks, x, work, steps);
+            descend(blocks, x, work, steps, |_| false);
         });
     }
 }
@@ -64,13 +64,18 @@ impl<T: Scalar> Measuring<T> for Newton {
                 b.pass_map(x, None, &mut work.tile, &mut map);
                 b.divergences(&map.logs, x, take(&mut values, b.q));
             }
-            descend(blocks, x, work, steps);
+            descend(blocks, x, work, steps, |_| false);
         })
     }
 }
 
+/// z = Kx, each column padded.
+pub(crate) fn keep_z<T: Scalar>(b: &Block<'_, T>, x: &[T], z: &mut [T], tile: &mut [T]) {
+    b.pass_map(x, None, tile, &mut Keep { z, p: b.p, height: b.height() });
+}
+
 /// Every block with its weights and its room for z.
-fn each_with_z<'a, T: Scalar>(
+pub(crate) fn each_with_z<'a, T: Scalar>(
     blocks: &'a [Block<'a, T>],
     mut x: &'a [T],
     mut z: &'a mut [T],
@@ -115,8 +120,15 @@ impl<T: Scalar> Map<T> for KeepAndMeasure<'_, T> {
     }
 }
 
-/// `sweeps` sweeps over the weights of all columns of some blocks, whose z, padded, are in `big[0]`.
-fn descend<T: Scalar>(blocks: &[Block<'_, T>], x: &mut [T], work: &mut Work<T>, sweeps: usize) {
+/// `sweeps` sweeps over the weights of the columns of some blocks, whose z, padded, are in `big[0]`; those columns of the
+/// group for which `skip` holds stay as they are.
+pub(crate) fn descend<T: Scalar>(
+    blocks: &[Block<'_, T>],
+    x: &mut [T],
+    work: &mut Work<T>,
+    sweeps: usize,
+    skip: impl Fn(usize) -> bool,
+) {
     let [z, a, zeros, ..] = &mut work.big;
     if blocks[0].r < B {
         zeros.fill(T::ZERO);
@@ -125,29 +137,25 @@ fn descend<T: Scalar>(blocks: &[Block<'_, T>], x: &mut [T], work: &mut Work<T>, 
     let (level, mut sums) = (Level::get(), T::ROOM);
     let old = &mut work.small[0][..x.len()];
     old.copy_from_slice(x);
-    let (mut x, mut old) = (x.chunks_mut(blocks[0].r), old.chunks(blocks[0].r));
-    let mut columns = blocks.iter().flat_map(|b| (0..b.q).map(move |c| (b, c))).peekable();
-    while columns.peek().is_some() {
-        let group = std::array::from_fn(|_| {
-            let (b, c) = columns.next()?;
-            let height = b.height();
-            let (z, a) = (take(&mut z, height), take(&mut a, height));
-            a[..b.p].copy_from_slice(&b.a[c * b.p..][..b.p]);
-            a[b.p..].fill(T::ZERO);
-            z[b.p..].fill(T::ONE);
-            let floor = (T::EPSILON * T::from_f64(FLOOR * b.sums[c])).max(T::TINY);
-            Some(Column {
-                height,
-                atoms: b.atoms,
-                zeros,
-                floor,
-                a,
-                z,
-                x: x.next()?,
-                old: old.next()?,
-                d: [T::ZERO; B],
-            })
-        });
+    let columns = blocks.iter().flat_map(|b| (0..b.q).map(move |c| (b, c)));
+    let weights = x.chunks_mut(blocks[0].r).zip(old.chunks(blocks[0].r));
+    let mut columns = columns.zip(weights).enumerate().filter_map(|(column, ((b, c), (x, old)))| {
+        let height = b.height();
+        let (z, a) = (take(&mut z, height), take(&mut a, height));
+        if skip(column) {
+            return None;
+        }
+        a[..b.p].copy_from_slice(&b.a[c * b.p..][..b.p]);
+        a[b.p..].fill(T::ZERO);
+        z[b.p..].fill(T::ONE);
+        let floor = (T::EPSILON * T::from_f64(FLOOR * b.sums[c])).max(T::TINY);
+        Some(Column { height, atoms: b.atoms, zeros, floor, a, z, x, old, d: [T::ZERO; B] })
+    });
+    loop {
+        let group: [Option<Column<'_, T>>; C] = std::array::from_fn(|_| columns.next());
+        if group[0].is_none() {
+            break;
+        }
         Group { level, r: blocks[0].r, k_sum: blocks[0].k_sum, columns: group, sums: &mut sums }.run(sweeps);
     }
 }

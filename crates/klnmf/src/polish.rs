@@ -1,0 +1,139 @@
+//! The last digits of a column: Newton's method on the weights that are free (Bertsekas 1982).
+//!
+//! | letter | meaning |
+//! | --- | --- |
+//! | K, a, x | the dictionary, a column of V, its weights |
+//! | z, t, u | Kx, a/z and a/z² |
+//! | g | the gradient Kᵀ1 − Kᵀt |
+//! | F | the weights that are free: positive, or zero with a negative gradient |
+//! | d | the step: minus the inverse of K_FᵀDiag(u)K_F times g_F |
+//!
+//! x ← max(x + αd, 0) with the first α of 1, ½, ¼, … for which the divergence falls as it should. Near the optimum F does
+//! not change any more and the gap is squared by every step.
+
+use crate::block::Block;
+use crate::kernel;
+use crate::linalg::{cholesky, cholesky_solve};
+use crate::{Mat, Scalar};
+
+/// The most steps, and the most times that a step is halved.
+const STEPS: usize = 20;
+const HALVINGS: usize = 8;
+/// What is added to the diagonal, in units of it: atoms may be alike.
+const RIDGE: f64 = 1e-10;
+
+/// A column with its weights, and room for what the steps need.
+pub(crate) struct Polish<'a, 'b> {
+    b: &'a Block<'b, f64>,
+    column: usize,
+    z: Vec<f64>,
+    t: Vec<f64>,
+    g: Vec<f64>,
+    new: Vec<f64>,
+}
+
+impl<'a, 'b> Polish<'a, 'b> {
+    /// For some column of the block.
+    pub fn new(b: &'a Block<'b, f64>, column: usize) -> Self {
+        let rows = || vec![0.0; b.p];
+        Self { b, column, z: rows(), t: rows(), g: vec![0.0; b.r], new: vec![0.0; b.r] }
+    }
+
+    fn a(&self) -> &'a [f64] {
+        &self.b.a[self.column * self.b.p..][..self.b.p]
+    }
+
+    fn atom(&self, k: usize) -> &'a [f64] {
+        &self.b.atoms[k * self.b.height()..][..self.b.p]
+    }
+
+    /// Moves x until its gap is at most `tol` times Σa, or until nothing helps any more. How many steps that took.
+    pub fn run(&mut self, x: &mut [f64], tol: f64) -> usize {
+        let sum = self.b.sums[self.column];
+        let mut value = self.value(x);
+        for step in 0..STEPS {
+            self.gradient();
+            // The certificate is on the best ray through x.
+            let ratio = self.g.iter().zip(self.b.k_sum).filter(|(_, k)| **k > 0.0).map(|(g, k)| 1.0 - g / k);
+            let gap = sum * (ratio.fold(0.0, f64::max) * self.b.total(x) / sum).ln();
+            if gap <= tol * sum || !value.is_finite() {
+                return step;
+            }
+            let Some(next) = self.step(x, value) else { return step };
+            value = next;
+        }
+        STEPS
+    }
+
+    /// z and the divergence at x, but for what does not depend on x.
+    fn value(&mut self, x: &[f64]) -> f64 {
+        kernel::multiply(self.b.atoms, self.b.height(), x, &mut self.z);
+        let logs: f64 =
+            self.a().iter().zip(&self.z).filter(|(a, _)| **a > 0.0).map(|(a, z)| a * z.ln()).sum();
+        self.b.total(x) - logs
+    }
+
+    /// t and g at the present z.
+    fn gradient(&mut self) {
+        let a = self.a();
+        for ((t, a), z) in self.t.iter_mut().zip(a).zip(&self.z) {
+            *t = if *a > 0.0 { a / z } else { 0.0 };
+        }
+        self.g.fill(0.0);
+        kernel::multiply_transposed(self.b.atoms, self.b.height(), &self.t, &mut self.g);
+        self.g.iter_mut().zip(self.b.k_sum).for_each(|(g, k)| *g = k - *g);
+    }
+
+    /// One step; the value there, or nothing if there is none that helps.
+    fn step(&mut self, x: &mut [f64], value: f64) -> Option<f64> {
+        let k_sum = self.b.k_sum;
+        let free: Vec<usize> =
+            (0..x.len()).filter(|&k| k_sum[k] > 0.0 && (x[k] > 0.0 || self.g[k] < 0.0)).collect();
+        let d = self.direction(&free);
+        let mut alpha = 1.0;
+        for _ in 0..HALVINGS {
+            self.new.copy_from_slice(x);
+            let mut slope = 0.0;
+            for (&k, d) in free.iter().zip(&d) {
+                self.new[k] = (x[k] + alpha * d).max(0.0);
+                slope += self.g[k] * (self.new[k] - x[k]);
+            }
+            let new = std::mem::take(&mut self.new);
+            let next = self.value(&new);
+            self.new = new;
+            if next <= value + 1e-4 * slope && slope < 0.0 {
+                x.copy_from_slice(&self.new);
+                return Some(next);
+            }
+            alpha *= 0.5;
+        }
+        self.value(x);
+        None
+    }
+
+    /// d for the free weights.
+    fn direction(&self, free: &[usize]) -> Vec<f64> {
+        let mut hessian = Mat::zeros(free.len(), free.len());
+        let mut weighted = vec![0.0; self.b.p];
+        for (m, &k) in free.iter().enumerate() {
+            for (((w, k), t), z) in weighted.iter_mut().zip(self.atom(k)).zip(&self.t).zip(&self.z) {
+                *w = if *t > 0.0 { k * t / z } else { 0.0 };
+            }
+            for (l, &j) in free.iter().enumerate().take(m + 1) {
+                let entry = kernel::dot(&weighted, self.atom(j));
+                (hessian[(m, l)], hessian[(l, m)]) = (entry, entry);
+            }
+        }
+        // Measured in units in which the diagonal is one, so that the ridge means the same for all.
+        let unit: Vec<f64> = (0..free.len()).map(|m| 1.0 / hessian[(m, m)].max(f64::TINY).sqrt()).collect();
+        for m in 0..free.len() {
+            (0..free.len()).for_each(|l| hessian[(l, m)] *= unit[l] * unit[m]);
+            hessian[(m, m)] = 1.0 + RIDGE;
+        }
+        cholesky(&mut hessian);
+        let mut d: Vec<f64> = free.iter().zip(&unit).map(|(&k, unit)| -self.g[k] * unit).collect();
+        cholesky_solve(&hessian, &mut d);
+        d.iter_mut().zip(&unit).for_each(|(d, unit)| *d *= unit);
+        d
+    }
+}

@@ -1,0 +1,131 @@
+//! The first part of a decomposition: sweeps of block Newton steps, which settle most columns in no time.
+//!
+//! For one column a with weights x the certificate is that of the head of [`divergence`](crate::divergence): on the best ray
+//! through x, which has (Kᵀ1)ᵀx = Σa, the gap is Σa·ln max_k ρ_k. Columns that do not get there are [polished](crate::polish).
+//! What is left then goes to the primal-dual algorithm, which has a guarantee, and which starts where the others have ended.
+
+use crate::Scalar;
+use crate::block::{Block, Work, take};
+use crate::decompose::{ColumnInfo, Limits, divergence_of};
+use crate::divergence::{largest_ratio, non_negative};
+use crate::map::Logs;
+use crate::polish::Polish;
+use crate::solver::newton::{self, each_with_z};
+
+/// Sweeps before the first certificate; the pause grows by half each time.
+const FIRST: usize = 4;
+/// Sweeps after which a column is polished at every certificate, and those after which it is given up.
+const POLISH_AT: usize = 60;
+const MOST: usize = 1000;
+/// The most free weights for which polishing is worth while.
+const MOST_FREE: usize = 1024;
+
+/// Works the columns of a group of blocks until they are certified to `tol`, or hopeless: `out` (r × q) and `info` are
+/// filled for those that are; where the others have come to is in the last of the small arrays of `work`.
+pub(crate) fn run<T: Scalar>(
+    blocks: &[Block<'_, f64>],
+    out: &mut [T],
+    info: &mut [ColumnInfo],
+    work: &mut Work<f64>,
+    tol: f64,
+    limits: &Limits,
+) {
+    let mut x = std::mem::take(&mut work.small[START]);
+    open(blocks, &mut x, info);
+    let (mut sweeps, mut pause) = (0, FIRST);
+    let x_all = &mut x[..blocks[0].r * info.len()];
+    while tol > 0.0 && sweeps < MOST && !limits.reached(sweeps) && info.iter().any(|c| !c.converged) {
+        let steps = pause.min(limits.max_iter - sweeps);
+        for (b, x, z) in each_with_z(blocks, x_all, &mut work.big[0]) {
+            newton::keep_z(b, x, z, &mut work.tile);
+        }
+        newton::descend(blocks, x_all, work, steps, |column| info[column].converged);
+        sweeps += steps;
+        pause += pause / 2;
+        check_all(blocks, x_all, out, info, work, tol, sweeps);
+        if sweeps >= POLISH_AT {
+            polish(blocks, x_all, info, tol);
+            check_all(blocks, x_all, out, info, work, tol, sweeps);
+        }
+    }
+    work.small[START] = x;
+}
+
+/// Newton steps for the columns that are still open. Where more weights are positive than there are entries to explain, the
+/// Hessian has no inverse, and sweeps must first find out which of them go.
+fn polish(blocks: &[Block<'_, f64>], x: &mut [f64], info: &[ColumnInfo], tol: f64) {
+    let columns = blocks.iter().flat_map(|b| (0..b.q).map(move |c| (b, c)));
+    for ((x, info), (b, c)) in x.chunks_mut(blocks[0].r).zip(info).zip(columns) {
+        let positive = x.iter().filter(|x| **x > 0.0).count();
+        if !info.converged && positive <= b.p.min(MOST_FREE) {
+            Polish::new(b, c).run(x, 0.5 * tol);
+        }
+    }
+}
+
+fn check_all<T: Scalar>(
+    blocks: &[Block<'_, f64>],
+    mut x: &mut [f64],
+    mut out: &mut [T],
+    mut info: &mut [ColumnInfo],
+    work: &mut Work<f64>,
+    tol: f64,
+    sweeps: usize,
+) {
+    for b in blocks {
+        let n = b.q * b.r;
+        check(b, take(&mut x, n), take(&mut out, n), take(&mut info, b.q), work, tol, sweeps);
+    }
+}
+
+/// Which of the small arrays holds the weights.
+pub(crate) const START: usize = 6;
+
+/// An even start for every column that has anything in it. Where there is nothing to explain x = 0 is optimal and the gap zero.
+fn open(blocks: &[Block<'_, f64>], x: &mut [f64], info: &mut [ColumnInfo]) {
+    let sums = blocks.iter().flat_map(|b| b.sums);
+    let k_sum = blocks[0].k_sum;
+    let live = k_sum.iter().filter(|k| **k > 0.0).count().max(1) as f64;
+    for ((x, info), sum) in x.chunks_mut(k_sum.len()).zip(info).zip(sums) {
+        *info = ColumnInfo { converged: *sum == 0.0, ..ColumnInfo::default() };
+        for (x, k) in x.iter_mut().zip(k_sum) {
+            *x = if *k > 0.0 { sum / (live * k) } else { 0.0 };
+        }
+    }
+}
+
+/// Certifies the columns of a block that are still open, and moves each to its best ray.
+fn check<T: Scalar>(
+    b: &Block<'_, f64>,
+    x: &mut [f64],
+    out: &mut [T],
+    info: &mut [ColumnInfo],
+    work: &mut Work<f64>,
+    tol: f64,
+    sweeps: usize,
+) {
+    if info.iter().all(|c| c.converged) {
+        return;
+    }
+    let Work { tile, small: [g, room, ..], .. } = work;
+    let mut logs = Logs::new(b.a, b.a);
+    b.pass_map(x, Some(g), tile, &mut logs);
+    let columns = x.chunks_mut(b.r).zip(g.chunks(b.r)).zip(out.chunks_mut(b.r)).zip(info.iter_mut());
+    for (c, (((x, g), out), info)) in columns.enumerate().filter(|(_, (_, info))| !info.converged) {
+        let (sum, total) = (b.sums[c], b.total(x));
+        let ray = sum / total;
+        let primal = logs.sum(c) - sum * ray.ln();
+        let gap = sum * (largest_ratio(g.iter().copied(), b.k_sum) / ray).ln();
+        let usable = primal.is_finite() && gap.is_finite() && ray.is_finite();
+        if !usable {
+            continue;
+        }
+        x.iter_mut().for_each(|x| *x *= ray);
+        if gap <= tol * sum {
+            out.iter_mut().zip(&*x).for_each(|(out, x)| *out = T::from_f64(*x));
+            let divergence = divergence_of(b, c, out, tile, &mut room[..b.r]);
+            let gap = non_negative(divergence - (primal - gap));
+            *info = ColumnInfo { divergence, gap, iterations: sweeps, converged: gap.is_finite() };
+        }
+    }
+}
