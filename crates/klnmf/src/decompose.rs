@@ -8,6 +8,9 @@
 //! | σ, τ | dual and primal steps: σ = 1/(c·Kw), τ = c·w/Kᵀ1 |
 //! | c | the primal weight |
 //!
+//! Most columns are settled by [sweeps](crate::sweeps) of block Newton steps and the rest by [Newton's method](crate::polish) on
+//! the weights that are free. What is left comes here: the primal-dual algorithm, which converges whatever the data.
+//!
 //! The steps are those of [the alternation](crate::Solver::Fpa), but here they go on until the duality gap of the column
 //! is small, so the column is *restarted* now and then: the metric is renewed at the present x, and c moves half-way (in
 //! logarithms) to the ratio of the distances that x and χ have travelled since the last restart, measured in the metric, as

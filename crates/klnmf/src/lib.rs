@@ -41,16 +41,18 @@
 //!
 //! * **Same seed, same bits**, on any number of threads.
 //! * **No panic, no NaN** on any input: an [`Error`] that names the place, or a defined answer. An empty row or column of V
-//!   gets zero weights. A positive entry that no weights can explain is an error. Nothing is clipped or nudged, with one
-//!   exception, stated where it happens: a weight that underflows in a multiplicative update becomes zero.
+//!   gets zero weights. A positive entry that no weights can explain is an error. Nothing is clipped or nudged, with two
+//!   exceptions, stated where they happen: a weight that underflows in a multiplicative update becomes zero, and so does one
+//!   whose whole share of a column is below the rounding errors of the column's sum in a Newton step.
 //! * **Memory**: at most 2·(bytes of V) + 12·(bytes of W and H) + a workspace that is known beforehand; see [`memory()`].
 //!
 //! # Map
 //!
 //! The files read in this order: `divergence` (one page of mathematics: the divergence, its dual, the gap), `block` (the
-//! one seam between dense and sparse), `decompose` and `solver/fpa` (the primal-dual algorithm), `solver/mu`,
-//! `solver/extrapolate` and `solver/newton` (the quick methods for whole factorisations), `solver/admm`, `solver/paper` (the
-//! authors' program, step for step), `factorize` (the outer loop, written once), `init` (starts, and growing a model). Speed
+//! one seam between dense and sparse), `decompose` and `solver/fpa` (the primal-dual algorithm), `sweeps` and `polish` (the
+//! quick ways to the optimum of a column), `solver/mu`, `solver/extrapolate` and `solver/newton` (the quick methods for whole
+//! factorisations), `solver/auto` (the choice between them), `solver/mixed` (f32, then f64), `solver/admm`, `solver/paper`
+//! (the authors' program, step for step), `factorize` (the outer loop, written once), `init` (starts, and growing a model). Speed
 //! is made in `packed` (the products), `map` (what happens between them) and `quick` (quotients, roots, logarithms).
 //!
 //! # References
@@ -60,6 +62,8 @@
 //! preconditioning for first order primal-dual algorithms* (2011). D. Lee & S. Seung, *Algorithms for non-negative matrix
 //! factorization* (2000). D. Sun & C. Févotte, *Alternating direction method of multipliers for NMF with the beta
 //! divergence* (2014).
+//! A. Ang & N. Gillis, *Accelerating nonnegative matrix factorization algorithms using extrapolation* (2019).
+//! D. Bertsekas, *Projected Newton methods for optimization problems with simple constraints* (1982).
 
 mod block;
 mod decompose;
