@@ -73,7 +73,7 @@ pub struct ColumnInfo {
     pub gap: f64,
     /// Steps taken.
     pub iterations: usize,
-    /// Whether the gap is within the tolerance.
+    /// Whether the gap is within the tolerance, or was before the weights were rounded to the precision of V.
     pub converged: bool,
 }
 
@@ -192,13 +192,17 @@ fn solve<T: Scalar>(
     tol: f64,
     limits: &Limits,
 ) {
-    sweeps::run(blocks, out, info, work, tol, limits);
+    let steps = sweeps::run(blocks, out, info, work, tol, limits);
     let start = std::mem::take(&mut work.small[sweeps::START]);
     let mut rest = &start[..];
     for b in blocks {
         let (mine, others) = rest.split_at(b.q * b.r);
         rest = others;
-        Solve { b, tol, limits, start: mine }.run(take(&mut out, b.q * b.r), take(&mut info, b.q), work);
+        Solve { b, tol, limits, steps, start: mine }.run(
+            take(&mut out, b.q * b.r),
+            take(&mut info, b.q),
+            work,
+        );
     }
     work.small[sweeps::START] = start;
 }
@@ -261,8 +265,9 @@ struct Solve<'a, 'b> {
     b: &'a Block<'b, f64>,
     tol: f64,
     limits: &'a Limits,
-    /// Where the columns begin, r × q.
+    /// Where the columns begin, r × q, and the steps that they have taken to get there.
     start: &'a [f64],
+    steps: usize,
 }
 
 /// A column that is still being worked on. Its place in the compacted arrays is its place in the list.
@@ -318,12 +323,12 @@ impl Solve<'_, '_> {
         }
         let mut iteration = 0;
         loop {
-            let last = self.limits.reached(iteration);
-            self.close_finished(&mut slots, &mut arrays, out, info, iteration, last);
+            let last = self.limits.reached(self.steps + iteration);
+            self.close_finished(&mut slots, &mut arrays, out, info, self.steps + iteration, last);
             if slots.is_empty() {
                 break;
             }
-            let steps = CHECK_EVERY.min(self.limits.max_iter - iteration);
+            let steps = CHECK_EVERY.min(self.limits.max_iter - self.steps - iteration);
             (0..steps).for_each(|_| self.step(slots.len(), &mut arrays));
             iteration += steps;
             self.check(&mut slots, &mut arrays);

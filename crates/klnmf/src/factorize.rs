@@ -37,7 +37,7 @@ pub struct Settings {
     /// (dense only), `mu` with W first. The divergence then is the authors', who add 2.2e-16 inside the logarithm, so that
     /// it is finite even where WH = 0 < V. For comparisons; slower and less robust than the default.
     pub paper: bool,
-    /// Work in f32 until ten accesses lower the divergence by less than 1e-6 of ΣV, then in f64. It takes half the time, and
+    /// Work in f32 until ten accesses, after the first ten, lower the divergence by less than 1e-6 of ΣV, then in f64. It takes half the time, and
     /// no more memory. `None`: so with `auto`, not with the other solvers. It does nothing where the data are f32, where one
     /// factor is fixed, with `admm` and `paper`, and where V or the start hold positive numbers outside 1e-25 … 1e25.
     pub mixed: Option<bool>,
@@ -113,6 +113,10 @@ impl Settings {
     fn open_gap(&self, info: &Info) -> f64 {
         let of = |side, gap: f64| if self.update.moves(side) { gap } else { 0.0 };
         of(Side::H, info.gap_h).max(of(Side::W, info.gap_w))
+    }
+
+    fn converged(&self, info: &Info) -> bool {
+        self.open_gap(info) <= self.tol * info.sum
     }
 
     fn inner(&self, sparse: bool) -> usize {
@@ -267,11 +271,13 @@ pub(crate) fn run<T: Scalar>(
         watch,
     );
     clock.pause();
-    if let Some(latest) = method.latest()
-        && certifier.certify(&latest.wt, &latest.h).divergence
-            <= certifier.certify(&factors.wt, &factors.h).divergence
-    {
-        factors.copy_from(latest);
+    if let Some(latest) = method.latest() {
+        let shown = certifier.certify(&factors.wt, &factors.h);
+        let other = clock.info(iteration, certifier.certify(&latest.wt, &latest.h));
+        let holds = status != Status::Converged || settings.converged(&other);
+        if other.divergence <= shown.divergence && holds {
+            factors.copy_from(latest);
+        }
     }
     drop(method);
     if settings.update == Update::Both {
@@ -303,7 +309,7 @@ fn iterate<T: Scalar>(
         if show && watch(&info).is_break() {
             return (iteration, Status::Stopped);
         }
-        if test && settings.tol > 0.0 && settings.open_gap(&info) <= settings.tol * info.sum {
+        if test && settings.tol > 0.0 && settings.converged(&info) {
             return (iteration, Status::Converged);
         }
         if settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
@@ -333,7 +339,7 @@ fn iterate<T: Scalar>(
     }
 }
 
-/// The method that the settings ask for, with all the memory it will use.
+/// The method that the settings ask for, with the memory that it works in; mixed precision makes its f64 half when it gets there.
 fn method<'a, 'v, T: Scalar>(
     settings: &'a Settings,
     pool: &'a Pool,
@@ -376,8 +382,10 @@ pub(crate) fn mixed<'a, 'v>(
 where
     'v: 'a,
 {
-    normalize(factors);
-    let (sparse, narrow) = (v.is_sparse(), mixed::narrow(v, factors)?);
+    let mut normal = factors.clone();
+    normalize(&mut normal);
+    let (sparse, narrow) = (v.is_sparse(), mixed::narrow(v, &normal)?);
+    *factors = normal;
     let both = [&halves[0], &halves[1]];
     let early = alternation(settings, pool, both.map(Source::Wide), &narrow, sparse, false);
     let late = move |factors: &Factors<f64>| {
@@ -418,6 +426,7 @@ where
     order.retain(|side| settings.update.moves(*side));
     let warm_up = if settings.update == Update::Both && !begun { WARM_UP } else { 0 };
     match settings.solver {
+        // Admm is no alternation of half-steps and does not come here.
         Solver::Auto | Solver::Admm => Box::new(Auto::new(Walk::new(halves, order, factors), sparse, begun)),
         Solver::Fpa => {
             let step = Fpa::new(factors.wt.cols(), factors.h.cols());

@@ -132,7 +132,7 @@ pub(crate) fn cholesky<T: Scalar>(a: &mut Mat<T>) {
                 a[(i, j)] = a[(i, j)] - l * f;
             }
         }
-        // A + I with A a Gram matrix has pivots of at least 1; the floor only matters for overflowed input.
+        // The floor matters where A is singular to rounding, or has overflowed.
         let d = a[(j, j)].max(T::EPSILON).sqrt();
         for i in j..n {
             a[(i, j)] = a[(i, j)] / d;

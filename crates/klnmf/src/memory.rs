@@ -6,7 +6,7 @@ use crate::{Matrix, Scalar};
 /// Bytes of workspace that do not depend on the data: tables, stacks, the program itself.
 const FIXED: u128 = 64 << 20;
 
-/// The most bytes that [`factorize`](crate::factorize) needs with `fpa`, `mu`, `mue` or `newton`; see [`memory`].
+/// The most bytes that [`factorize`](crate::factorize) needs with all solvers but `admm` and those of the paper; see [`memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// V as it is stored. It is held twice, by columns and by rows, so that both half-steps read it in order; a sparse V
@@ -14,8 +14,8 @@ pub struct Memory {
     pub v: u128,
     /// W and H.
     pub factors: u128,
-    /// 64 MiB, the work of each thread (a few columns of V, with their rows of W or H if V is sparse), and 48 bytes for
-    /// every row and column of V.
+    /// 64 MiB, the work of each thread (a few columns of V, with their rows of W or H if V is sparse), and for
+    /// every row and column of V 48 bytes and what rounds the rank up to whole registers, twice.
     pub workspace: u128,
 }
 
@@ -42,10 +42,13 @@ pub fn memory<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, rank: usize, threads: 
     let lines = v.rows() as u128 + v.cols() as u128;
     let ((n, m), (row, column)) = ((v.rows(), v.cols()), v.longest());
     let half = |rows, cols, longest| workspace_bytes(rows, cols, longest, v.is_sparse(), rank);
+    // Dictionaries are packed in whole registers: one in f64 for certificates, one in the precision of the work.
+    let padded = |size: usize| (size * (rank.next_multiple_of(64 / size) - rank)) as u128;
+    let padding = padded(8) + padded(size_of::<T>());
     let per_thread = half(n, m, column) + half(m, n, row);
     Memory {
         v: v.bytes() as u128,
         factors: lines * rank as u128 * size_of::<T>() as u128,
-        workspace: FIXED + threads as u128 * per_thread + 48 * lines,
+        workspace: FIXED + threads as u128 * per_thread + (48 + padding) * lines,
     }
 }

@@ -19,6 +19,8 @@ use crate::{Mat, Scalar};
 /// The most steps, and the most times that a step is halved.
 const STEPS: usize = 20;
 const HALVINGS: usize = 8;
+/// The most free weights for which it is worth while.
+const MOST_FREE: usize = 1024;
 /// What is added to the diagonal, in units of it: atoms may be alike.
 const RIDGE: f64 = 1e-10;
 
@@ -47,8 +49,9 @@ impl<'a, 'b> Polish<'a, 'b> {
         &self.b.atoms[k * self.b.height()..][..self.b.p]
     }
 
-    /// Moves x until its gap is at most `tol` times Σa, or until nothing helps any more. How many steps that took.
-    pub fn run(&mut self, x: &mut [f64], tol: f64) -> usize {
+    /// Moves x until its gap is at most `tol` times Σa, until nothing helps any more, or until it is told that so many steps
+    /// are enough. How many it took.
+    pub fn run(&mut self, x: &mut [f64], tol: f64, enough: impl Fn(usize) -> bool) -> usize {
         let sum = self.b.sums[self.column];
         let mut value = self.value(x);
         for step in 0..STEPS {
@@ -56,7 +59,7 @@ impl<'a, 'b> Polish<'a, 'b> {
             // The certificate is on the best ray through x.
             let ratio = self.g.iter().zip(self.b.k_sum).filter(|(_, k)| **k > 0.0).map(|(g, k)| 1.0 - g / k);
             let gap = sum * (ratio.fold(0.0, f64::max) * self.b.total(x) / sum).ln();
-            if gap <= tol * sum || !value.is_finite() {
+            if gap <= tol * sum || !value.is_finite() || enough(step) {
                 return step;
             }
             let Some(next) = self.step(x, value) else { return step };
@@ -89,6 +92,10 @@ impl<'a, 'b> Polish<'a, 'b> {
         let k_sum = self.b.k_sum;
         let free: Vec<usize> =
             (0..x.len()).filter(|&k| k_sum[k] > 0.0 && (x[k] > 0.0 || self.g[k] < 0.0)).collect();
+        // With more free weights than entries to explain the Hessian has no inverse.
+        if free.len() > self.b.p.min(MOST_FREE) {
+            return None;
+        }
         let d = self.direction(&free);
         let mut alpha = 1.0;
         for _ in 0..HALVINGS {

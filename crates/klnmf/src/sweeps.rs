@@ -12,16 +12,16 @@ use crate::map::Logs;
 use crate::polish::Polish;
 use crate::solver::newton::{self, each_with_z};
 
-/// Sweeps before the first certificate; the pause grows by half each time.
+/// Sweeps before the first certificate; the pause grows by half each time, up to the longest.
 const FIRST: usize = 4;
+const LONGEST: usize = 40;
 /// Sweeps after which a column is polished at every certificate, and those after which it is given up.
 const POLISH_AT: usize = 60;
 const MOST: usize = 1000;
-/// The most free weights for which polishing is worth while.
-const MOST_FREE: usize = 1024;
 
 /// Works the columns of a group of blocks until they are certified to `tol`, or hopeless: `out` (r × q) and `info` are
-/// filled for those that are; where the others have come to is in the last of the small arrays of `work`.
+/// filled for those that are; where the others have come to is in the last of the small arrays of `work`. Returns how many
+/// steps that took.
 pub(crate) fn run<T: Scalar>(
     blocks: &[Block<'_, f64>],
     out: &mut [T],
@@ -29,38 +29,46 @@ pub(crate) fn run<T: Scalar>(
     work: &mut Work<f64>,
     tol: f64,
     limits: &Limits,
-) {
+) -> usize {
     let mut x = std::mem::take(&mut work.small[START]);
     open(blocks, &mut x, info);
     let (mut sweeps, mut pause) = (0, FIRST);
     let x_all = &mut x[..blocks[0].r * info.len()];
     while tol > 0.0 && sweeps < MOST && !limits.reached(sweeps) && info.iter().any(|c| !c.converged) {
-        let steps = pause.min(limits.max_iter - sweeps);
+        let steps = pause.min(limits.max_iter - sweeps).min(MOST - sweeps);
         for (b, x, z) in each_with_z(blocks, x_all, &mut work.big[0]) {
             newton::keep_z(b, x, z, &mut work.tile);
         }
         newton::descend(blocks, x_all, work, steps, |column| info[column].converged);
         sweeps += steps;
-        pause += pause / 2;
+        pause = (pause + pause / 2).min(LONGEST);
         check_all(blocks, x_all, out, info, work, tol, sweeps);
         if sweeps >= POLISH_AT {
-            polish(blocks, x_all, info, tol);
+            sweeps += polish(blocks, x_all, info, tol, limits, sweeps);
             check_all(blocks, x_all, out, info, work, tol, sweeps);
         }
     }
     work.small[START] = x;
+    sweeps
 }
 
-/// Newton steps for the columns that are still open. Where more weights are positive than there are entries to explain, the
-/// Hessian has no inverse, and sweeps must first find out which of them go.
-fn polish(blocks: &[Block<'_, f64>], x: &mut [f64], info: &[ColumnInfo], tol: f64) {
+/// Newton steps for the columns that are still open; the most that one took.
+fn polish(
+    blocks: &[Block<'_, f64>],
+    x: &mut [f64],
+    info: &[ColumnInfo],
+    tol: f64,
+    limits: &Limits,
+    sweeps: usize,
+) -> usize {
+    let mut most = 0;
     let columns = blocks.iter().flat_map(|b| (0..b.q).map(move |c| (b, c)));
     for ((x, info), (b, c)) in x.chunks_mut(blocks[0].r).zip(info).zip(columns) {
-        let positive = x.iter().filter(|x| **x > 0.0).count();
-        if !info.converged && positive <= b.p.min(MOST_FREE) {
-            Polish::new(b, c).run(x, 0.5 * tol);
+        if !info.converged {
+            most = Polish::new(b, c).run(x, 0.5 * tol, |step| limits.reached(sweeps + step)).max(most);
         }
     }
+    most
 }
 
 fn check_all<T: Scalar>(
@@ -84,13 +92,17 @@ pub(crate) const START: usize = 6;
 /// An even start for every column that has anything in it. Where there is nothing to explain x = 0 is optimal and the gap zero.
 fn open(blocks: &[Block<'_, f64>], x: &mut [f64], info: &mut [ColumnInfo]) {
     let sums = blocks.iter().flat_map(|b| b.sums);
-    let k_sum = blocks[0].k_sum;
-    let live = k_sum.iter().filter(|k| **k > 0.0).count().max(1) as f64;
-    for ((x, info), sum) in x.chunks_mut(k_sum.len()).zip(info).zip(sums) {
+    for ((x, info), sum) in x.chunks_mut(blocks[0].r).zip(info).zip(sums) {
         *info = ColumnInfo { converged: *sum == 0.0, ..ColumnInfo::default() };
-        for (x, k) in x.iter_mut().zip(k_sum) {
-            *x = if *k > 0.0 { sum / (live * k) } else { 0.0 };
-        }
+        spread(*sum, blocks[0].k_sum, x);
+    }
+}
+
+/// The same share of a column's sum for every atom.
+fn spread(sum: f64, k_sum: &[f64], x: &mut [f64]) {
+    let live = k_sum.iter().filter(|k| **k > 0.0).count().max(1) as f64;
+    for (x, k) in x.iter_mut().zip(k_sum) {
+        *x = if *k > 0.0 { sum / (live * k) } else { 0.0 };
     }
 }
 
@@ -118,6 +130,7 @@ fn check<T: Scalar>(
         let gap = sum * (largest_ratio(g.iter().copied(), b.k_sum) / ray).ln();
         let usable = primal.is_finite() && gap.is_finite() && ray.is_finite();
         if !usable {
+            spread(sum, b.k_sum, x);
             continue;
         }
         x.iter_mut().for_each(|x| *x *= ray);

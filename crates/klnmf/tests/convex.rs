@@ -39,17 +39,23 @@ fn the_gap_is_never_below_the_distance() {
         let known = known_optimum(100 + seed as u64, n, m, r, active, zeros);
         let scale: f64 = known.v.as_slice().iter().sum();
         for max_iter in (0..60).chain([100, 200, 400]) {
-            let settings =
-                DecomposeSettings { tol: 0.0, max_iter, threads: 1, ..DecomposeSettings::default() };
-            let found = decompose(&known.v, &known.w, &settings).unwrap();
-            let distance = found.divergence() - known.optimum;
-            assert!(
-                found.gap() >= distance - 1e-13 * scale,
-                "after {max_iter}: {} < {distance}",
-                found.gap()
-            );
-            let expected = |j: usize| if known.h.col(j).iter().any(|x| *x > 0.0) { max_iter } else { 0 };
-            assert!(found.columns.iter().enumerate().all(|(j, c)| c.iterations == expected(j)));
+            // Without a tolerance all steps are primal-dual ones; with one that is out of reach, all ways are tried.
+            for tol in [0.0, 1e-300] {
+                let settings =
+                    DecomposeSettings { tol, max_iter, threads: 1, ..DecomposeSettings::default() };
+                let found = decompose(&known.v, &known.w, &settings).unwrap();
+                let distance = found.divergence() - known.optimum;
+                assert!(
+                    found.gap() >= distance - 1e-13 * scale,
+                    "after {max_iter}: {} < {distance}",
+                    found.gap()
+                );
+                let expected = |j: usize| if known.h.col(j).iter().any(|x| *x > 0.0) { max_iter } else { 0 };
+                let counted = |(j, c): (usize, &klnmf::ColumnInfo)| {
+                    c.iterations == expected(j) || (tol > 0.0 && c.converged && c.iterations < expected(j))
+                };
+                assert!(found.columns.iter().enumerate().all(counted), "{tol} {max_iter}");
+            }
         }
     }
 }
@@ -206,5 +212,25 @@ fn empty_columns_and_dead_atoms_have_defined_answers() {
         assert_eq!((found.columns[0].gap, found.columns[0].divergence), (0.0, 0.0));
         assert_eq!(found.h[(1, 1)], 0.0, "a zero atom gets no weight");
         assert!((found.h[(0, 1)] - 1.5).abs() < 1e-9);
+    }
+}
+
+/// Copies of an atom can share its weight in any way, and a zero atom has none: the optimum is the same.
+#[test]
+fn copies_of_atoms_and_zero_atoms_change_nothing() {
+    let mut random = Random(77);
+    for (n, r) in [(40, 5), (6, 3), (300, 2)] {
+        let (w, v) = (random.matrix(n, r, 0.0, 1.0), random.counts(n, 30, 0.5, 20.0));
+        let copied = Mat::from_fn(n, 7 * r, |i, k| if k % 7 == 3 { 0.0 } else { w[(i, k / 7)] });
+        let settings = DecomposeSettings { tol: 1e-9, ..DecomposeSettings::default() };
+        let (one, many) = (decompose(&v, &w, &settings).unwrap(), decompose(&v, &copied, &settings).unwrap());
+        for (j, (a, b)) in one.columns.iter().zip(&many.columns).enumerate() {
+            let sum: f64 = v.col(j).iter().sum();
+            assert!(
+                a.converged && b.converged && (a.divergence - b.divergence).abs() <= 2e-9 * sum + 1e-12,
+                "{n} {j} {a:?} {b:?}"
+            );
+        }
+        assert!((0..7 * r).filter(|k| k % 7 == 3).all(|k| (0..30).all(|j| many.h[(k, j)] == 0.0)));
     }
 }

@@ -213,15 +213,17 @@ fn monstrous_shapes_are_errors() {
 #[test]
 fn decompositions_stop_when_told() {
     let (v, w) = (Random(7).counts(200, 300, 0.2, 99.0), Random(8).matrix(200, 20, 0.0, 1.0));
-    let endless = DecomposeSettings { tol: 0.0, max_iter: usize::MAX, ..DecomposeSettings::default() };
-    let limit = Some(Duration::from_millis(50));
-    let timed = decompose(&v, &w, &DecomposeSettings { time_limit: limit, ..endless.clone() }).unwrap();
-    assert_eq!(timed.status, Status::TimeLimit);
-    assert!(timed.columns.iter().all(|c| c.gap.is_finite()));
-    let stop = Some(std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true)));
-    let stopped = decompose(&v, &w, &DecomposeSettings { stop, ..endless }).unwrap();
-    assert_eq!(stopped.status, Status::Stopped);
-    assert!(stopped.columns.iter().all(|c| c.iterations == 0));
+    for tol in [0.0, 1e-300] {
+        let endless = DecomposeSettings { tol, max_iter: usize::MAX, ..DecomposeSettings::default() };
+        let limit = Some(Duration::from_millis(50));
+        let timed = decompose(&v, &w, &DecomposeSettings { time_limit: limit, ..endless.clone() }).unwrap();
+        assert_eq!(timed.status, Status::TimeLimit);
+        assert!(timed.columns.iter().all(|c| c.gap.is_finite()));
+        let stop = Some(std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true)));
+        let stopped = decompose(&v, &w, &DecomposeSettings { stop, ..endless }).unwrap();
+        assert_eq!(stopped.status, Status::Stopped);
+        assert!(stopped.columns.iter().all(|c| c.iterations == 0));
+    }
 }
 
 #[test]

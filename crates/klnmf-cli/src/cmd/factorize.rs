@@ -79,7 +79,7 @@ pub struct Factorize {
 /// Methods by name.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Method {
-    /// mue and newton, whichever has of late gained more for the work; early accesses in f32
+    /// mue, then newton, or mue again where that gains more for the work; early accesses in f32
     Auto,
     /// First-order primal-dual, steps in the EM metric
     Fpa,
@@ -255,6 +255,9 @@ impl Factorize {
         settings: &Settings,
     ) -> Map<String, Value> {
         let info = &solution.info;
+        let alternates = !settings.paper && settings.solver != Solver::Admm;
+        let mixed =
+            alternates && T::NAME == "f64" && settings.mixed.unwrap_or(settings.solver == Solver::Auto);
         let object = json!({
             "solver": settings.solver.name(),
             "status": summary::status(solution.status),
@@ -266,7 +269,7 @@ impl Factorize {
             "rank": solution.h.rows(),
             "shape": [v.rows(), v.cols()],
             "nnz": v.nnz(),
-            "precision": T::NAME,
+            "precision": if mixed { "mixed" } else { T::NAME },
             "threads": thread_count(self.data.threads),
             "seed": self.seed,
         });

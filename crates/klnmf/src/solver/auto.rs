@@ -63,6 +63,25 @@ impl<'a, 'v, T: Scalar> Auto<'a, 'v, T> {
         Self { walk, sparse, momenta, stage, accesses: 0, work: 0.0, f: f64::INFINITY }
     }
 
+    /// Some of `steps` steps; how many.
+    fn part(&mut self, factors: &mut Factors<T>, steps: usize) -> usize {
+        let (r, sparse, failures) = (factors.h.rows(), self.sparse, self.walk.failures);
+        let (newton, [up, any]) = (self.stage == Stage::Newton, &mut self.momenta);
+        let steps = if newton { steps } else { 1 };
+        if newton {
+            self.walk.sweep(&mut Newton, any, factors, steps);
+        } else {
+            self.walk.sweep(&mut Mu, up, factors, steps);
+        }
+        self.accesses += steps;
+        self.work += work(r, steps, sparse, newton);
+        if self.walk.failures > failures {
+            // What was taken back: half a sweep of its own, and a sweep of multiplicative updates instead.
+            self.work += 0.5 * work(r, steps, sparse, newton) + work(r, steps, sparse, false);
+        }
+        steps
+    }
+
     /// What to do in the next window.
     fn decide(&mut self) {
         let fell = (self.f / self.walk.f).ln();
@@ -84,20 +103,16 @@ impl<'a, 'v, T: Scalar> Auto<'a, 'v, T> {
 
 impl<T: Scalar> Method<T> for Auto<'_, '_, T> {
     fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
-        let (newton, [up, any]) = (self.stage == Stage::Newton, &mut self.momenta);
-        if newton {
-            self.walk.sweep(&mut Newton, any, factors, steps);
-        } else {
-            (0..steps).for_each(|_| self.walk.sweep(&mut Mu, up, factors, 1));
-        }
-        self.accesses += steps;
-        self.work += work(factors.h.rows(), steps, self.sparse, newton);
-        if !self.f.is_finite() {
-            // There is no rate from the start, whose divergence nobody has measured.
-            (self.work, self.f) = (0.0, self.walk.f);
-        }
-        if self.accesses >= WINDOW {
-            self.decide();
+        let mut left = steps;
+        while left > 0 {
+            left -= self.part(factors, left);
+            if !self.f.is_finite() {
+                // There is no rate from the start, whose divergence nobody has measured.
+                (self.work, self.f) = (0.0, self.walk.f);
+            }
+            if self.accesses >= WINDOW {
+                self.decide();
+            }
         }
     }
 

@@ -9,8 +9,8 @@
 //! What the method shows of itself is the last y whose f was the lowest so far: never worse than what it has shown before,
 //! one sweep behind.
 //!
-//! While f falls, β grows. When it rises, β shrinks and y goes back to x; if that is no better either, which only a method without a
-//! guarantee can bring about, it goes back to the last y that was good, and a multiplicative update goes on from there.
+//! While f falls, β grows. When it rises, β shrinks and y goes back to x; if that is no better either (x pairs each factor with
+//! the other one carried on, so nothing guarantees it), it goes back to the last y that was good, and a multiplicative update goes on from there.
 
 use super::mu::Mu;
 use super::{Factors, HalfState, Measuring, Method, Side};
@@ -67,6 +67,8 @@ pub(crate) struct Walk<'a, 'v, T> {
     found: Factors<T>,
     /// D of the last y that was good, which is kept outside, as the method's result so far.
     pub f: f64,
+    /// ΣV.
+    sum: f64,
     /// How often it had to go back to the last good y.
     pub failures: usize,
     /// Whether y is not x.
@@ -110,7 +112,8 @@ impl<T: Scalar, S: Measuring<T>> Method<T> for Extrapolated<'_, '_, T, S> {
 impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
     pub fn new(halves: [HalfState<'a, 'v, T>; 2], order: Vec<Side>, factors: &Factors<T>) -> Self {
         let (x, y, found) = (factors.clone(), factors.clone(), factors.clone());
-        Self { halves, order, x, y, found, f: f64::INFINITY, failures: 0, carried: false }
+        let sum = halves[0].sum();
+        Self { halves, order, x, y, found, f: f64::INFINITY, sum, failures: 0, carried: false }
     }
 
     /// A sweep from y; `good` takes the y that it began with, if that was good.
@@ -128,11 +131,10 @@ impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
             momentum.rose();
             self.settle();
             f = self.first(step, steps);
-        } else {
+        } else if fell {
             momentum.fell();
         }
-        // At the end f moves by rounding alone, which is no reason to go back.
-        let fell = f <= self.f + 1e-12 * self.f.abs();
+        let fell = f <= self.f + self.slack();
         if !fell {
             return self.go_back(good, steps);
         }
@@ -152,6 +154,12 @@ impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
             carry_on(y, x, beta, momentum.upwards);
         }
         self.carried = beta > 0.0;
+    }
+
+    /// At the end f moves by rounding alone, which is no reason to go back.
+    fn slack(&self) -> f64 {
+        let slack = 1e-12 * self.f.abs() + 0.1 * T::EPSILON.to_f64() * self.sum;
+        if slack.is_finite() { slack } else { 0.0 }
     }
 
     /// The first half-step of a sweep from y, and D there.

@@ -1,8 +1,8 @@
 //! Two precisions: the early accesses in f32, which takes half the time, the rest in f64.
 //!
 //! The method in f32 reads V in f64 and converts it block by block, so there is no second V. What it shows is its factors in
-//! f64; certificates are always those of f64 and of V itself. It gives way to the method in f64 as soon as ten accesses lower
-//! the divergence by less than 1e-6 of ΣV, which is where the rounding errors of f32 begin to tell.
+//! f64; certificates are always those of f64 and of V itself. It gives way to the method in f64 as soon as ten accesses, after
+//! the first ten, lower the divergence by less than 1e-6 of ΣV, which is where the rounding errors of f32 begin to tell.
 
 use super::{Factors, Method};
 use crate::factorize::Info;
@@ -11,7 +11,8 @@ use crate::{Mat, Scalar};
 
 /// What f32 can tell from the rest of the divergence, in units of ΣV.
 const LITTLE: f64 = 1e-6;
-/// V and the factors must lie in this range, where products and quotients of three of them are far from the ends of f32.
+/// V and the factors, with columns of W that sum to 1, must lie in this range; f32 reaches from 1e-38 to 1e38. Where a product
+/// or a quotient leaves that range after all, the divergence does not fall any more, and f64 takes over.
 const RANGE: std::ops::RangeInclusive<f64> = 1e-25..=1e25;
 
 /// What makes the method in f64, from the factors that it goes on with.
@@ -22,11 +23,12 @@ pub(crate) struct Mixed<'a> {
     early: Option<Early<'a>>,
     late: Option<Box<dyn Method<f64> + 'a>>,
     make_late: MakeLate<'a>,
-    /// The divergence when it was last told.
+    /// The divergence when it was last told, and how often it was.
     divergence: f64,
+    told: usize,
     /// The factors that it began with and their divergence: those of a start that is a solution already may be better than
     /// all that f32 can do.
-    start: (Factors<f64>, f64),
+    start: Option<(Factors<f64>, f64)>,
 }
 
 struct Early<'a> {
@@ -47,7 +49,7 @@ impl<'a> Mixed<'a> {
     ) -> Self {
         let latest = start.0.clone();
         let early = Early { method: early, factors, latest, over: false };
-        Self { early: Some(early), late: None, make_late, divergence: f64::INFINITY, start }
+        Self { early: Some(early), late: None, make_late, divergence: start.1, told: 0, start: Some(start) }
     }
 }
 
@@ -55,8 +57,10 @@ impl Method<f64> for Mixed<'_> {
     fn sweep(&mut self, factors: &mut Factors<f64>, steps: usize) {
         if self.early.as_ref().is_some_and(|early| early.over) {
             self.early = None;
-            if self.divergence > self.start.1 {
-                factors.copy_from(&self.start.0);
+            if let Some((start, divergence)) = self.start.take()
+                && self.divergence > divergence
+            {
+                factors.copy_from(&start);
             }
             self.late = Some((self.make_late)(factors));
         }
@@ -72,8 +76,12 @@ impl Method<f64> for Mixed<'_> {
 
     fn latest(&mut self) -> Option<&Factors<f64>> {
         match (&mut self.early, &mut self.late) {
-            (Some(_), _) if self.divergence > self.start.1 => Some(&self.start.0),
             (Some(early), _) => {
+                if let Some((start, divergence)) = &self.start
+                    && self.divergence > *divergence
+                {
+                    return Some(start);
+                }
                 widen(early.method.latest()?, &mut early.latest);
                 Some(&early.latest)
             }
@@ -85,7 +93,9 @@ impl Method<f64> for Mixed<'_> {
         if let Some(early) = &mut self.early {
             early.method.hear(info);
             let fell = self.divergence - info.divergence > LITTLE * info.sum;
-            early.over = !fell && self.divergence.is_finite();
+            // Multiplicative updates come first, and some starts they cannot move.
+            self.told += 1;
+            early.over = !fell && (self.told > 1 || !info.divergence.is_finite());
             self.divergence = info.divergence;
         }
         if let Some(late) = &mut self.late {

@@ -19,9 +19,9 @@ use crate::{Error, Mat, Result, Scalar};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Solver {
-    /// Extrapolated multiplicative updates and block Newton coordinate descent, whichever has of late lowered the divergence
-    /// more for the work; in f64 the early accesses are in f32, see [`Settings::mixed`](crate::Settings::mixed). Dense and
-    /// sparse. What it reports never rises, up to rounding.
+    /// Ten accesses of extrapolated multiplicative updates, then block Newton coordinate descent; where that has to take back its
+    /// steps, the former again while they lower the divergence more for the work. In f64 the early accesses are in f32, see
+    /// [`Settings::mixed`](crate::Settings::mixed). Dense and sparse. What it reports never rises, up to rounding.
     #[default]
     Auto,
     /// The first-order primal-dual algorithm in its support form, with steps in the metric of the EM algorithm and a
@@ -160,6 +160,14 @@ impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
             }
         };
         Self { side, source, dictionary, pool, scratch, values: vec![0.0; cols] }
+    }
+
+    /// ΣV.
+    pub fn sum(&self) -> f64 {
+        match self.source {
+            Source::Same(half) => half.sums.iter().sum(),
+            Source::Wide(half) => half.sums.iter().sum(),
+        }
     }
 
     /// Calls `f` with every block, its columns of `x` and a place for each column's divergence, and adds those up.

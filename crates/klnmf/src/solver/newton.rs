@@ -265,13 +265,13 @@ impl<T: Scalar> Group<'_, T> {
         let totals = T::totals(level, self.sums);
         for (c, column) in self.columns.iter().flatten().enumerate() {
             // A column without rows has no sums.
-            let some = if column.height > 0 { 1.0 } else { 0.0 };
+            let some = |sum: f64| if column.height > 0 { sum } else { 0.0 };
             for l in 0..weights {
                 x[l][c] = column.x[first + l].to_f64();
-                gradient[l][c] = k_sum[first + l].to_f64() - some * totals[l][c];
+                gradient[l][c] = k_sum[first + l].to_f64() - some(totals[l][c]);
             }
             for e in 0..H {
-                h[e][c] = some * totals[B + e][c];
+                h[e][c] = some(totals[B + e][c]);
             }
         }
         let start = x;
@@ -294,7 +294,7 @@ impl<T: Scalar> Group<'_, T> {
     }
 }
 
-/// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for four columns side by side.
+/// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for eight columns side by side.
 #[inline(always)]
 fn quadratic_program(x: &mut [[f64; C]; B], gradient: &mut [[f64; C]; B], h: &[[f64; C]; H]) {
     const FIRST: [usize; B] = [0, 4, 7, 9];

@@ -92,7 +92,7 @@ impl Bench {
         if self.precision != Some(Precision::F32) {
             self.measure::<f64>(&mut rows, &mut compared)?;
         }
-        if self.precision != Some(Precision::F64) {
+        if matches!(self.precision, None | Some(Precision::F32)) {
             self.measure::<f32>(&mut rows, &mut compared)?;
         }
         let [figures, traces, svg] = beside;

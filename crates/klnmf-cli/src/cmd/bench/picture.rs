@@ -5,13 +5,13 @@ use crate::chart::{Chart, Line};
 use std::io::Write as _;
 use std::path::Path;
 
-/// `case,solver,seconds,divergence` lines of all traces.
+/// `case,solver,seconds,divergence` lines of all traces; points within 1 % of the time of the one before are left out.
 pub fn write_csv(path: &Path, cases: &[(String, Vec<Trace>)]) -> anyhow::Result<()> {
     klnmf_io::atomically(path, |out| {
         writeln!(out, "case,solver,seconds,divergence")?;
         for (case, traces) in cases {
             for trace in traces {
-                for (seconds, divergence) in &trace.points {
+                for (seconds, divergence) in thin(&trace.points) {
                     writeln!(out, "{case},{},{seconds},{divergence}", trace.name)?;
                 }
             }
@@ -32,13 +32,23 @@ pub fn write_svg(path: &Path, cases: &[(String, Vec<Trace>)]) -> anyhow::Result<
     Ok(())
 }
 
+/// Points that are told apart on a logarithmic axis of time, and the last one.
+fn thin(points: &[(f64, f64)]) -> impl Iterator<Item = &(f64, f64)> {
+    let mut shown = 0.0;
+    points.iter().enumerate().filter_map(move |(n, point)| {
+        if point.0 <= 1.01 * shown && n + 1 < points.len() {
+            return None;
+        }
+        shown = point.0;
+        Some(point)
+    })
+}
+
 fn chart(traces: &[Trace]) -> Chart {
     let best = traces.iter().map(Trace::last).fold(f64::INFINITY, f64::min);
     let lines = traces.iter().map(|trace| Line {
         name: trace.name.clone(),
-        points: trace
-            .points
-            .iter()
+        points: thin(&trace.points)
             .filter(|p| p.0 > 0.0)
             .map(|(t, d)| (*t, 100.0 * (d / best - 1.0)))
             .filter(|p| p.1 > 1e-3)

@@ -1,0 +1,83 @@
+//! Early accesses in f32, the rest in f64.
+
+mod common;
+
+use common::{Random, product};
+use klnmf::{Mat, Settings, Solution, Solver, Status, factorize, factorize_from};
+use std::ops::ControlFlow;
+
+/// Three parts that do not look alike, and some noise.
+fn example() -> Mat<f64> {
+    let (w, h) = (Random(1).matrix(40, 3, 0.0, 5.0), Random(2).matrix(3, 60, 0.0, 5.0));
+    let (model, noise) = (product(&w, &h), Random(3).matrix(40, 60, 0.5, 1.5));
+    Mat::from_fn(40, 60, |i, j| (model[(i, j)] * noise[(i, j)]).round())
+}
+
+fn run(v: &Mat<f64>, settings: &Settings) -> Solution<f64> {
+    factorize(v, 3, settings).unwrap()
+}
+
+#[test]
+fn it_ends_where_f64_ends() {
+    let v = example();
+    for solver in [Solver::Auto, Solver::Newton, Solver::Mue, Solver::Mu, Solver::Fpa] {
+        let settings = |mixed| Settings { solver, mixed, max_iter: 1500, tol: 0.0, ..Settings::default() };
+        let (plain, mixed) = (run(&v, &settings(Some(false))), run(&v, &settings(Some(true))));
+        let (a, b) = (plain.info.divergence, mixed.info.divergence);
+        assert!((a - b).abs() <= 1e-6 * a, "{solver:?} {a} {b}");
+        assert_ne!(plain.w, mixed.w, "{solver:?} took the same way in both");
+    }
+}
+
+#[test]
+fn auto_goes_on_where_f32_must_stop() {
+    let v = example();
+    let settings = Settings { tol: 1e-9, max_iter: 3000, ..Settings::default() };
+    let found = run(&v, &settings);
+    assert_eq!(found.status, Status::Converged, "{:?}", found.info);
+    let single = Mat::from_fn(v.rows(), v.cols(), |i, j| v[(i, j)] as f32);
+    assert_ne!(factorize(&single, 3, &settings).unwrap().status, Status::Converged);
+}
+
+#[test]
+fn numbers_out_of_reach_of_f32_are_worked_in_f64() {
+    for scale in [1e-30, 1e-200, 1e30, 1e200] {
+        let v = Mat::from_fn(40, 60, |i, j| scale * example()[(i, j)]);
+        let settings = |mixed| Settings { mixed, max_iter: 60, tol: 0.0, ..Settings::default() };
+        let (plain, mixed) = (run(&v, &settings(Some(false))), run(&v, &settings(Some(true))));
+        assert!(plain.info.divergence.is_finite() && plain.info.divergence < 0.1 * plain.info.sum);
+        let (a, b) = (plain.info.divergence, mixed.info.divergence);
+        assert!((a - b).abs() <= 1e-9 * a, "{scale}: {a} {b}");
+    }
+}
+
+#[test]
+fn going_on_from_a_solution_loses_nothing() {
+    let v = example();
+    let first = run(&v, &Settings { mixed: Some(false), tol: 1e-12, max_iter: 3000, ..Settings::default() });
+    for max_iter in [1, 5, 10, 11, 40] {
+        let settings = Settings { max_iter, tol: 0.0, ..Settings::default() };
+        let watch = |_: &_| ControlFlow::Continue(());
+        let more = factorize_from(&v, first.w.clone(), first.h.clone(), &settings, watch).unwrap();
+        let (before, after) = (first.info.divergence, more.info.divergence);
+        assert!(after <= before * (1.0 + 1e-11), "{max_iter}: {after} after {before}");
+    }
+}
+
+/// One entry of V that is positive where the product has come to zero makes the divergence infinite.
+#[test]
+fn newton_finds_its_way_around_zeros_of_the_product() {
+    for seed in 0..10 {
+        // Images of bars: most entries are zero in most parts.
+        let w = Mat::from_fn(36, 6, |i, k| if i / 6 == k { 50.0 } else { 0.0 });
+        let h = Random(40 + seed).counts(6, 80, 0.6, 3.0);
+        let (model, noise) = (product(&w, &h), Random(60 + seed).counts(36, 80, 0.7, 2.0));
+        let v = Mat::from_fn(36, 80, |i, j| model[(i, j)] + noise[(i, j)]);
+        let end = |solver| {
+            let settings = Settings { solver, seed, max_iter: 100, tol: 0.0, ..Settings::default() };
+            factorize(&v, 12, &settings).unwrap().info.divergence
+        };
+        let (newton, mu) = (end(Solver::Newton), end(Solver::Mu));
+        assert!(newton < 1.05 * mu, "seed {seed}: {newton} against {mu}");
+    }
+}
