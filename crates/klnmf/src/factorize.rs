@@ -122,6 +122,8 @@ impl Settings {
     fn inner(&self, sparse: bool) -> usize {
         self.inner.unwrap_or(match self.solver {
             Solver::Fpa => 5,
+            // The authors' program, whatever it is called.
+            Solver::Auto if self.paper => 5,
             // The gathering of a sparse column costs as much as a sweep over its weights.
             Solver::Newton | Solver::Auto if sparse => 2,
             _ => 1,
@@ -401,7 +403,8 @@ fn states<'a, 'v, T: Scalar>(
     r: usize,
 ) -> [HalfState<'a, 'v, T>; 2] {
     let wants = Wants {
-        u: settings.solver == Solver::Fpa && !settings.paper,
+        // Newton falls back to the primal-dual steps.
+        u: matches!(settings.solver, Solver::Fpa | Solver::Newton | Solver::Auto) && !settings.paper,
         atoms: matches!(settings.solver, Solver::Newton | Solver::Auto),
     };
     [HalfState::new(Side::H, columns, pool, r, wants), HalfState::new(Side::W, rows, pool, r, wants)]
@@ -427,7 +430,9 @@ where
     let warm_up = if settings.update == Update::Both && !begun { WARM_UP } else { 0 };
     match settings.solver {
         // Admm is no alternation of half-steps and does not come here.
-        Solver::Auto | Solver::Admm => Box::new(Auto::new(Walk::new(halves, order, factors), sparse, begun)),
+        Solver::Auto | Solver::Admm => {
+            Box::new(Auto::new(Walk::new(halves, order, factors, true), sparse, begun))
+        }
         Solver::Fpa => {
             let step = Fpa::new(factors.wt.cols(), factors.h.cols());
             Box::new(Alternation { halves, step, order, warm_up })

@@ -81,3 +81,26 @@ fn newton_finds_its_way_around_zeros_of_the_product() {
         assert!(newton < 1.05 * mu, "seed {seed}: {newton} against {mu}");
     }
 }
+
+/// Where all its steps raise the divergence, Newton must fall back to a method that can leave zero.
+#[test]
+fn newton_does_not_freeze_on_zeros() {
+    for seed in 0..12 {
+        let (w, h) = (Random(7).counts(60, 5, 0.5, 3.0), Random(8 + seed).counts(5, 50, 0.5, 3.0));
+        let (model, mut random) = (product(&w, &h), Random(200 + seed));
+        // Small counts about the model, many of them zero.
+        let v = Mat::from_fn(60, 50, |i, j| (model[(i, j)] * 0.4 * random.uniform() * 2.0).floor());
+        for (solver, mixed) in [(Solver::Newton, false), (Solver::Auto, false), (Solver::Auto, true)] {
+            let settings = Settings { solver, mixed: Some(mixed), seed, ..Settings::default() };
+            let (dense, stored) =
+                (factorize(&v, 5, &settings).unwrap(), factorize(&common::sparse(&v), 5, &settings).unwrap());
+            for found in [dense, stored] {
+                assert!(
+                    found.info.relative_gap() <= 1e-3,
+                    "{solver:?} {mixed} seed {seed}: {:?}",
+                    found.info
+                );
+            }
+        }
+    }
+}

@@ -10,11 +10,16 @@
 //! one sweep behind.
 //!
 //! While f falls, β grows. When it rises, β shrinks and y goes back to x; if that is no better either (x pairs each factor with
-//! the other one carried on, so nothing guarantees it), it goes back to the last y that was good, and a multiplicative update goes on from there.
+//! the other one carried on, so nothing guarantees it), it goes back to the last y that was good, and goes on from there with a
+//! method that never raises the divergence: the primal-dual one, which leaves zeros, or multiplicative updates.
 
+use super::fpa::Fpa;
 use super::mu::Mu;
 use super::{Factors, HalfState, Measuring, Method, Side};
 use crate::{Mat, Scalar};
+
+/// Steps on each factor when it falls back to the primal-dual algorithm.
+const FALLBACK_STEPS: usize = 5;
 
 /// How far to carry on: β = (t − 1)/t⁺ with Nesterov's t⁺ = ½(1 + √(1 + 4t²)).
 pub(crate) struct Momentum {
@@ -69,6 +74,8 @@ pub(crate) struct Walk<'a, 'v, T> {
     pub f: f64,
     /// ΣV.
     sum: f64,
+    /// What goes on from the last good y: multiplicative updates if there is nothing here.
+    fallback: Option<Fpa>,
     /// How often it had to go back to the last good y.
     pub failures: usize,
     /// Whether y is not x.
@@ -84,7 +91,7 @@ impl<'a, 'v, T: Scalar, S: Measuring<T>> Extrapolated<'a, 'v, T, S> {
         warm_up: usize,
         factors: &Factors<T>,
     ) -> Self {
-        let walk = Walk::new(halves, order, factors);
+        let walk = Walk::new(halves, order, factors, !momentum.upwards);
         Self { walk, step, momentum, warm_up, warm_momentum: Momentum::new(true) }
     }
 }
@@ -110,10 +117,17 @@ impl<T: Scalar, S: Measuring<T>> Method<T> for Extrapolated<'_, '_, T, S> {
 }
 
 impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
-    pub fn new(halves: [HalfState<'a, 'v, T>; 2], order: Vec<Side>, factors: &Factors<T>) -> Self {
+    /// `leaves_zeros`: what it falls back to must do so too.
+    pub fn new(
+        halves: [HalfState<'a, 'v, T>; 2],
+        order: Vec<Side>,
+        factors: &Factors<T>,
+        leaves_zeros: bool,
+    ) -> Self {
+        let fallback = leaves_zeros.then(|| Fpa::new(factors.wt.cols(), factors.h.cols()));
         let (x, y, found) = (factors.clone(), factors.clone(), factors.clone());
         let sum = halves[0].sum();
-        Self { halves, order, x, y, found, f: f64::INFINITY, sum, failures: 0, carried: false }
+        Self { halves, order, x, y, found, f: f64::INFINITY, sum, failures: 0, fallback, carried: false }
     }
 
     /// A sweep from y; `good` takes the y that it began with, if that was good.
@@ -179,12 +193,19 @@ impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
         self.carried = false;
     }
 
-    /// On from the last good point by multiplicative updates, which cannot make it worse.
+    /// On from the last good point by a method that cannot make it worse.
     fn go_back(&mut self, good: &Factors<T>, steps: usize) {
         self.failures += 1;
         self.y.copy_from(good);
-        for _ in 0..steps {
-            super::alternate(&mut self.halves, &self.order, &mut Mu, &mut self.y, 1);
+        match &mut self.fallback {
+            Some(fpa) => {
+                super::alternate(&mut self.halves, &self.order, fpa, &mut self.y, steps.max(FALLBACK_STEPS));
+            }
+            None => {
+                (0..steps).for_each(|_| {
+                    super::alternate(&mut self.halves, &self.order, &mut Mu, &mut self.y, 1);
+                });
+            }
         }
         self.x.copy_from(&self.y);
         self.carried = false;
