@@ -11,7 +11,6 @@ use klnmf_io::Table;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// Race the solvers from the same start: seconds to 10, 1, 0.1 and 0.01 per cent above the best divergence
 ///
@@ -150,15 +149,7 @@ impl Arena {
         let (w, h) = klnmf::init(v, rank, &start)?;
         let mut traces = Vec::new();
         for solver in solvers {
-            let settings = Settings {
-                solver: *solver,
-                tol: 0.0,
-                max_iter: usize::MAX,
-                time_limit: Some(Duration::from_secs_f64(seconds)),
-                check_every: Some(5),
-                ..start.clone()
-            };
-            traces.push(Trace::run(solver.name(), v, (&w, &h), &settings)?);
+            traces.push(Trace::race(*solver, v, (&w, &h), seconds)?);
         }
         if let Some(folder) = &self.peers {
             traces.extend(peers::race(folder, v, (&w, &h), seconds)?);

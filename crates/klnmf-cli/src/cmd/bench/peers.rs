@@ -8,7 +8,6 @@ use klnmf::{Mat, Matrix, Scalar, Settings, Solver};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 /// Runs the peers in `folder` and our solvers for some seconds each, and tells when ours reach what the peer has in the
 /// end. Returns the traces of all.
@@ -26,15 +25,7 @@ pub fn measure<T: Scalar>(
 
     let mut traces = Vec::new();
     for solver in [Solver::Auto, Solver::Newton, Solver::Mue, Solver::Fpa, Solver::Mu] {
-        let settings = Settings {
-            solver,
-            tol: 0.0,
-            max_iter: usize::MAX,
-            time_limit: Some(Duration::from_secs_f64(seconds)),
-            check_every: Some(5),
-            ..start.clone()
-        };
-        traces.push(Trace::run(solver.name(), v, (&w, &h), &settings)?);
+        traces.push(Trace::race(solver, v, (&w, &h), seconds)?);
     }
     let ours = super::speed::access(v, rank, Solver::Mu, threads)?;
     for peer in peers {

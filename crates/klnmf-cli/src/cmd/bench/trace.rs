@@ -1,7 +1,8 @@
 //! Divergence over time: of our solvers, of a peer.
 
-use klnmf::{Mat, Matrix, Scalar, Settings};
+use klnmf::{Mat, Matrix, Scalar, Settings, Solver};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// How a method came down.
 #[derive(Clone, Debug)]
@@ -13,7 +14,7 @@ pub struct Trace {
 
 impl Trace {
     /// Runs a solver of ours from a given start.
-    pub fn run<T: Scalar>(
+    fn run<T: Scalar>(
         name: &str,
         v: Matrix<'_, T>,
         (w, h): (&Mat<T>, &Mat<T>),
@@ -25,6 +26,24 @@ impl Trace {
             ControlFlow::Continue(())
         })?;
         Ok(Self { name: name.into(), points })
+    }
+
+    /// Runs a solver of ours with its default settings, for so long.
+    pub fn race<T: Scalar>(
+        solver: Solver,
+        v: Matrix<'_, T>,
+        start: (&Mat<T>, &Mat<T>),
+        seconds: f64,
+    ) -> klnmf::Result<Self> {
+        let settings = Settings {
+            solver,
+            tol: 0.0,
+            max_iter: usize::MAX,
+            time_limit: Some(Duration::from_secs_f64(seconds)),
+            check_every: Some(5),
+            ..Settings::default()
+        };
+        Self::run(solver.name(), v, start, &settings)
     }
 
     /// The divergence at the end.
