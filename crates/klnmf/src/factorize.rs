@@ -8,11 +8,11 @@ use crate::matrix::Matrix;
 use crate::parallel::Pool;
 use crate::solver::admm::Admm;
 use crate::solver::auto::Auto;
-use crate::solver::extrapolate::{Extrapolated, Momentum, Walk};
+use crate::solver::extrapolate::Walk;
 use crate::solver::fpa::Fpa;
 use crate::solver::mixed::{self, Mixed};
 use crate::solver::mu::Mu;
-use crate::solver::newton::Newton;
+use crate::solver::mue::Mue;
 use crate::solver::paper::Paper;
 use crate::solver::{Alternation, Factors, HalfState, Method, Side, Solver, Source, Update, check_tol};
 use crate::{Error, Mat, Result, Scalar};
@@ -25,8 +25,6 @@ use std::time::{Duration, Instant};
 const TEST_EVERY: usize = 10;
 /// Accesses at the beginning of `fpa` that are multiplicative updates.
 const WARM_UP: usize = 10;
-/// Accesses at the beginning of `newton` that are extrapolated multiplicative updates.
-const NEWTON_WARM_UP: usize = 10;
 
 /// How [`factorize`] works and when it stops.
 #[derive(Clone, Debug)]
@@ -430,19 +428,16 @@ where
     let warm_up = if settings.update == Update::Both && !begun { WARM_UP } else { 0 };
     match settings.solver {
         // Admm is no alternation of half-steps and does not come here.
-        Solver::Auto | Solver::Admm => {
-            Box::new(Auto::new(Walk::new(halves, order, factors, true), sparse, begun))
+        Solver::Auto | Solver::Newton | Solver::Admm => {
+            let steadfast = settings.solver == Solver::Newton;
+            Box::new(Auto::new(Walk::new(halves, order, factors, true), sparse, begun, steadfast))
         }
         Solver::Fpa => {
             let step = Fpa::new(factors.wt.cols(), factors.h.cols());
             Box::new(Alternation { halves, step, order, warm_up })
         }
         Solver::Mu => Box::new(Alternation { halves, step: Mu, order, warm_up: 0 }),
-        Solver::Mue => Box::new(Extrapolated::new(halves, Mu, order, Momentum::new(true), 0, factors)),
-        Solver::Newton => {
-            let warm_up = if begun { 0 } else { NEWTON_WARM_UP };
-            Box::new(Extrapolated::new(halves, Newton, order, Momentum::new(false), warm_up, factors))
-        }
+        Solver::Mue => Box::new(Mue::new(Walk::new(halves, order, factors, false))),
     }
 }
 

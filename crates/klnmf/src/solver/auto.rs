@@ -46,6 +46,7 @@ enum Stage {
 pub(crate) struct Auto<'a, 'v, T> {
     walk: Walk<'a, 'v, T>,
     sparse: bool,
+    steadfast: bool,
     /// Of multiplicative updates and of Newton.
     momenta: [Momentum; 2],
     stage: Stage,
@@ -56,11 +57,11 @@ pub(crate) struct Auto<'a, 'v, T> {
 }
 
 impl<'a, 'v, T: Scalar> Auto<'a, 'v, T> {
-    /// `begun`: the factors come from this method already.
-    pub fn new(walk: Walk<'a, 'v, T>, sparse: bool, begun: bool) -> Self {
+    /// `begun`: the factors come from this method already. `steadfast`: Newton after the warm-up, whatever it achieves.
+    pub fn new(walk: Walk<'a, 'v, T>, sparse: bool, begun: bool, steadfast: bool) -> Self {
         let (momenta, stage) =
             ([Momentum::new(true), Momentum::new(false)], if begun { Stage::Newton } else { Stage::WarmUp });
-        Self { walk, sparse, momenta, stage, accesses: 0, work: 0.0, f: f64::INFINITY }
+        Self { walk, sparse, steadfast, momenta, stage, accesses: 0, work: 0.0, f: f64::INFINITY }
     }
 
     /// Some of `steps` steps; how many.
@@ -88,7 +89,9 @@ impl<'a, 'v, T: Scalar> Auto<'a, 'v, T> {
         let rate = if fell.is_finite() { fell / self.work } else { 0.0 };
         let stage = match self.stage {
             Stage::WarmUp => Stage::Newton,
-            Stage::Newton if self.walk.failures >= TOO_OFTEN => Stage::Cheap { to_beat: rate },
+            Stage::Newton if self.walk.failures >= TOO_OFTEN && !self.steadfast => {
+                Stage::Cheap { to_beat: rate }
+            }
             Stage::Newton => Stage::Newton,
             Stage::Cheap { to_beat } if rate > to_beat => Stage::Cheap { to_beat },
             Stage::Cheap { .. } => Stage::Newton,

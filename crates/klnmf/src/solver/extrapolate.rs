@@ -15,7 +15,7 @@
 
 use super::fpa::Fpa;
 use super::mu::Mu;
-use super::{Factors, HalfState, Measuring, Method, Side};
+use super::{Factors, HalfState, Measuring, Side};
 use crate::{Mat, Scalar};
 
 /// Steps on each factor when it falls back to the primal-dual algorithm.
@@ -51,17 +51,6 @@ fn next(t: f64) -> f64 {
     0.5 * (1.0 + (1.0 + 4.0 * t * t).sqrt())
 }
 
-/// The alternation from extrapolated points.
-pub(crate) struct Extrapolated<'a, 'v, T, S> {
-    walk: Walk<'a, 'v, T>,
-    step: S,
-    momentum: Momentum,
-    /// Accesses that are still to be extrapolated multiplicative updates, one step each: coordinate methods take a random
-    /// start at its word and settle early, in a poor place.
-    warm_up: usize,
-    warm_momentum: Momentum,
-}
-
 /// Where the alternation stands.
 pub(crate) struct Walk<'a, 'v, T> {
     halves: [HalfState<'a, 'v, T>; 2],
@@ -80,40 +69,6 @@ pub(crate) struct Walk<'a, 'v, T> {
     pub failures: usize,
     /// Whether y is not x.
     carried: bool,
-}
-
-impl<'a, 'v, T: Scalar, S: Measuring<T>> Extrapolated<'a, 'v, T, S> {
-    pub fn new(
-        halves: [HalfState<'a, 'v, T>; 2],
-        step: S,
-        order: Vec<Side>,
-        momentum: Momentum,
-        warm_up: usize,
-        factors: &Factors<T>,
-    ) -> Self {
-        let walk = Walk::new(halves, order, factors, !momentum.upwards);
-        Self { walk, step, momentum, warm_up, warm_momentum: Momentum::new(true) }
-    }
-}
-
-impl<T: Scalar, S: Measuring<T>> Method<T> for Extrapolated<'_, '_, T, S> {
-    fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
-        let warm = steps.min(self.warm_up);
-        for _ in 0..warm {
-            self.walk.sweep(&mut Mu, &mut self.warm_momentum, factors, 1);
-        }
-        if warm > 0 && warm == self.warm_up {
-            self.walk.settle();
-        }
-        self.warm_up -= warm;
-        if steps > warm {
-            self.walk.sweep(&mut self.step, &mut self.momentum, factors, steps - warm);
-        }
-    }
-
-    fn latest(&mut self) -> Option<&Factors<T>> {
-        Some(&self.walk.x)
-    }
 }
 
 impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {

@@ -6,6 +6,7 @@ pub(crate) mod extrapolate;
 pub(crate) mod fpa;
 pub(crate) mod mixed;
 pub(crate) mod mu;
+pub(crate) mod mue;
 pub(crate) mod newton;
 pub(crate) mod newton_pass;
 pub(crate) mod paper;
