@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use klnmf_io::{peek, read, read_model};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::fs;
 
 const NAMES: [&str; 8] = ["a.npy", "a.npz", "a.mtx", "a.csv", "a.tsv", "a.txt", "a.mtx.gz", "a.csv.gz"];
@@ -42,7 +43,8 @@ fn beginnings() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+    // The same cases in every run, so that a change is judged by nothing but itself.
+    #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn random_bytes(content in prop::collection::vec(any::<u8>(), 0..300)) {
