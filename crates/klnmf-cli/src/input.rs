@@ -58,6 +58,14 @@ pub fn check_outputs(inputs: &[PathBuf], outputs: &[PathBuf]) -> anyhow::Result<
     Ok(())
 }
 
+/// Fails if the name of a model is that of another kind of file.
+pub fn check_model_name(path: &Path) -> anyhow::Result<()> {
+    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
+        return Ok(());
+    }
+    bail!("--out {}: the result is a .npz file, give a name that ends so; for CSV see --csv", path.display())
+}
+
 /// Fails before the work if it cannot fit in the memory that is free, where the system tells.
 pub fn check_memory<T: Scalar>(data: &Data, v: Matrix<'_, T>, rank: usize) -> anyhow::Result<()> {
     // V itself is there already.

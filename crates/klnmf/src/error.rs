@@ -103,7 +103,7 @@ pub enum Error {
         must: &'static str,
     },
     /// A method that keeps a dense auxiliary matrix, asked to work on sparse data.
-    #[error("{solver} works on dense matrices only and V is sparse: use solver fpa or mu, or store V dense")]
+    #[error("{solver} works on dense matrices only and V is sparse: use solver auto, or store V dense")]
     NeedsDense {
         /// Its name.
         solver: &'static str,

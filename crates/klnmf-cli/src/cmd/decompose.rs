@@ -7,7 +7,7 @@ use clap::Args;
 use klnmf::{DecomposeSettings, Decomposition, Mat, Scalar, Status};
 use klnmf_io::{Model, Table};
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 ///
 /// Examples:
 ///   klnmf decompose catalogue.csv --dictionary signatures.csv --tol 1e-8
-///   klnmf decompose new_documents.npz --dictionary model.npz --simplex
+///   klnmf decompose documents.npz --transpose --dictionary model.npz --simplex
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Decompose {
@@ -69,12 +69,13 @@ impl Decompose {
             threads: self.data.threads,
         };
         settings.validate()?;
+        input::check_model_name(&self.out)?;
         let outputs: Vec<PathBuf> =
             [Some(&self.out), self.csv.as_ref()].into_iter().flatten().cloned().collect();
         input::check_outputs(&[self.data.path.clone(), self.dictionary.clone()], &outputs)?;
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
-        let Dictionary { w, parts, .. } = self.dictionary(&table)?;
+        let Dictionary { w, parts, rows } = self.dictionary(&table)?;
         input::check_memory(&self.data, v, w.cols())?;
 
         let bar = progress::bar(v.cols(), self.output.quiet);
@@ -88,7 +89,7 @@ impl Decompose {
         }
         let facts = self.facts(&found, &table, seconds);
         self.write(&table, w, parts, &found, &facts)?;
-        self.tell(&found, &table, facts)?;
+        self.tell(&found, &table, rows.is_some(), facts)?;
         Ok(if found.status == Status::Stopped {
             ExitCode::from(interrupt::EXIT_CODE)
         } else {
@@ -101,9 +102,17 @@ impl Decompose {
         let mut found = Dictionary::<T>::read(&self.dictionary)?;
         let (file, v) = (self.dictionary.display(), table.matrix.view());
         if found.w.rows() != v.rows() {
-            let fits =
-                if found.w.rows() == v.cols() { "; it fits the transpose of V, see --transpose" } else { "" };
-            bail!("{file} has {} rows and V {}{fits}", found.w.rows(), v.rows());
+            let fits = match (found.w.rows() == v.cols(), self.data.transpose) {
+                (true, false) => "; it fits with --transpose",
+                (true, true) => "; it fits without --transpose",
+                _ => "",
+            };
+            let missing = found.missing(table).map_or(String::new(), |name| format!(", {name:?} among them"));
+            bail!(
+                "{file} has {} rows and V has {}{missing}: a dictionary needs a row for every row of V{fits}",
+                found.w.rows(),
+                v.rows()
+            );
         }
         found.align(&file.to_string(), table)?;
         if self.simplex {
@@ -186,6 +195,7 @@ impl Decompose {
         &self,
         found: &Decomposition<T>,
         table: &Table<T>,
+        named: bool,
         facts: Map<String, Value>,
     ) -> anyhow::Result<()> {
         if self.output.json {
@@ -198,11 +208,30 @@ impl Decompose {
         let (sum, gap) = (v.sum(), found.gap());
         let relative = if sum > 0.0 { gap / sum } else { 0.0 };
         let done = v.cols() - found.unconverged();
+        let advice = match found.status {
+            Status::Converged => "",
+            Status::TimeLimit => "advice       for the other columns: raise --time-limit\n",
+            Status::Stopped => "",
+            Status::IterationLimit if T::NAME == "f32" => {
+                "advice       for the other columns: compute with --precision f64, or raise --tol\n"
+            }
+            Status::IterationLimit => "advice       for the other columns: raise --max-iter, or --tol\n",
+        };
+        let by_order = match (&table.row_names, named) {
+            (Some(_), false) => {
+                "note         the dictionary's rows have no names: they are taken in V's order\n"
+            }
+            (None, true) => {
+                "note         the rows of V have no names: they are taken in the dictionary's order\n"
+            }
+            _ => "",
+        };
         summary::print(&format!(
             "V            {} × {}, {} atoms\n\
              auto         {done} of {} columns within the tolerance of {:.0e}, in {:.2} s\n\
              divergence   {:.8e}\n\
              certificate  no other weights can gain more than {gap:.3e} (relative {relative:.1e})\n\
+             {advice}{by_order}\
              weights      {}\n",
             v.rows(),
             v.cols(),
@@ -224,8 +253,23 @@ struct Dictionary<T> {
 }
 
 impl<T: Scalar> Dictionary<T> {
-    /// W of a model, or a dense matrix.
+    /// W of a model, or a dense matrix; it must be finite and not negative.
     fn read(path: &Path) -> anyhow::Result<Self> {
+        let found = Self::read_any(path)?;
+        let w = &found.w;
+        let bad = |x: &T| !(x.to_f64() >= 0.0 && x.to_f64().is_finite());
+        if let Some(at) = w.as_slice().iter().position(bad) {
+            let (row, col, value) = (at % w.rows(), at / w.rows(), w.as_slice()[at]);
+            bail!(
+                "{}: the entry in row {row}, column {col} (counting from 0) is {value}: remove or replace it, a dictionary \
+                 must be finite and not negative",
+                path.display()
+            );
+        }
+        Ok(found)
+    }
+
+    fn read_any(path: &Path) -> anyhow::Result<Self> {
         let archive = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
         if archive && klnmf_io::peek(path)?.kind == "klnmf model" {
             let model = klnmf_io::read_model::<T>(path)?;
@@ -233,6 +277,13 @@ impl<T: Scalar> Dictionary<T> {
         }
         let table = klnmf_io::read::<T>(path)?;
         Ok(Self { w: table.matrix.into_dense(path)?, rows: table.row_names, parts: table.col_names })
+    }
+
+    /// The first row of V that the dictionary lacks by name.
+    fn missing<'a>(&self, table: &'a Table<T>) -> Option<&'a String> {
+        let (Some(theirs), Some(ours)) = (&self.rows, &table.row_names) else { return None };
+        let theirs: HashSet<&String> = theirs.iter().collect();
+        ours.iter().find(|name| !theirs.contains(name))
     }
 
     /// Brings the rows into V's order if both have names; a name that only one of them has is an error.

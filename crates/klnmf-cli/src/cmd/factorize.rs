@@ -113,6 +113,8 @@ impl Factorize {
         let mut settings = self.settings();
         settings.stop = Some(stop);
         settings.validate()?;
+        self.check_options()?;
+        input::check_model_name(&self.out)?;
         input::check_outputs(std::slice::from_ref(&self.data.path), &self.outputs())?;
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
@@ -142,8 +144,21 @@ impl Factorize {
         })
     }
 
+    /// Options that mean nothing together are mistakes.
+    fn check_options(&self) -> anyhow::Result<()> {
+        if self.rho.is_some() && self.solver != Method::Admm {
+            bail!("--rho is the penalty of admm: give --solver admm with it, or leave it out");
+        }
+        if self.compat.is_some() && matches!(self.solver, Method::Newton | Method::Mue) {
+            bail!("--compat paper repeats fpa, mu or admm: choose one of them with --solver");
+        }
+        Ok(())
+    }
+
     fn settings(&self) -> Settings {
         let solver = match self.solver {
+            // The paper knows no auto; its own method is the primal-dual one.
+            Method::Auto if self.compat.is_some() => Solver::Fpa,
             Method::Auto => Solver::Auto,
             Method::Fpa => Solver::Fpa,
             Method::Mu => Solver::Mu,
@@ -312,8 +327,13 @@ impl Factorize {
         );
         text += &certificate_text(info);
         if matches!(solution.status, Status::IterationLimit | Status::TimeLimit) {
-            text +=
-                "advice       to come closer: raise the limit, go on with --init, or try another --seed\n";
+            let limit = if solution.status == Status::TimeLimit { "--time-limit" } else { "--max-iter" };
+            let how =
+                if self.solver == Method::Auto { String::new() } else { ", or take --solver auto".into() };
+            text += &format!(
+                "advice       to come closer: raise {limit}, or go on with --init {}{how}\n",
+                self.out.display()
+            );
         }
         text += &format!(
             "model        {} (W {} × {}, H {} × {})\n",

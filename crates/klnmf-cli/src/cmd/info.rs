@@ -18,8 +18,8 @@ pub struct Info {
     /// A matrix or a model
     file: PathBuf,
     /// The rank for which to work out the memory
-    #[arg(long, short, value_name = "R", default_value_t = 10)]
-    rank: usize,
+    #[arg(long, short, value_name = "R", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    rank: u32,
     /// Number format to work out the memory for
     #[arg(long, value_enum, default_value = "f64")]
     precision: Precision,
@@ -70,7 +70,7 @@ impl Info {
         facts.insert("sum".into(), summary::number(v.sum()));
         facts.insert("empty_rows".into(), json!(empty_rows));
         facts.insert("empty_cols".into(), json!(empty_cols));
-        let memory = klnmf::memory(v, self.rank, thread_count(self.threads));
+        let memory = klnmf::memory(v, self.rank as usize, thread_count(self.threads));
         facts.insert("rank".into(), json!(self.rank));
         facts.insert("memory".into(), json!(memory.total() as f64));
         facts.insert(

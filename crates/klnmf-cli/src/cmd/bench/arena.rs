@@ -15,8 +15,12 @@ use std::process::ExitCode;
 /// Race the solvers from the same start: seconds to 10, 1, 0.1 and 0.01 per cent above the best divergence
 ///
 /// Each solver gets the same V, W and H, all threads, and its default settings. The best divergence is the lowest that
-/// any of them reaches from that start within its time. Two cases are generated; the others are real data in the folder
-/// of --data, and are left out if it is not given.
+/// any of them reaches from that start within its time.
+///
+/// Solvers: auto, newton, mue, fpa, mu. Generated cases: uniform r=50, planted r=20. Cases on real data, left out if --data
+/// is not given: faces r=49 (faces/cbcl_leeseung_uint8.npy in that folder), brca560 r=8 and r=20 (mutations/brca560.npy),
+/// maple leaf r=10 (music/maple_leaf_rag_1916_11025.wav), reuters r=20 (text/reuters.npz), newsgroups r=10 and r=50
+/// (text/newsgroups.npz).
 #[derive(Args)]
 pub struct Arena {
     /// The folder of the real data
@@ -87,6 +91,11 @@ impl Arena {
         let solvers = self.solvers()?;
         let beside = [self.out.clone(), self.out.with_extension("trace.csv"), self.out.with_extension("svg")];
         crate::input::check_outputs(&[], &beside)?;
+        for part in &self.case {
+            let names = CASES.map(|case| case.name).join(", ");
+            let known = CASES.iter().any(|case| case.name.contains(part));
+            anyhow::ensure!(known, "--case {part}: the cases of the arena are {names}");
+        }
         let wanted =
             |case: &&Case| self.case.is_empty() || self.case.iter().any(|part| case.name.contains(part));
         let mut raced = Vec::new();
