@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs the peers on the matrix and the start in a folder (v.npy or v.mtx, w.npy, h.npy).
+# Runs the peers on what is in a folder.
 #
-#   run.sh FOLDER SECONDS THREADS
+#   run.sh FOLDER SECONDS THREADS          v.npy or v.mtx, w.npy, h.npy: a line peer,iterations,seconds,divergence per run
+#   run.sh FOLDER TOPICS THREADS topics    train.mtx, held.mtx: a line peer,seconds,perplexity per peer
 #
-# Prints one line per run: peer,iterations,seconds,divergence. The peers come from PyPI and live in a virtual environment
-# beside this script, made on first use.
+# The peers come from PyPI and live in a virtual environment beside this script, made on first use.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 venv="$here/.venv"
@@ -14,4 +14,4 @@ if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -c "import sklearn" 2>/de
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt" >&2
 fi
 export OMP_NUM_THREADS="$3" OPENBLAS_NUM_THREADS="$3" MKL_NUM_THREADS="$3"
-exec "$venv/bin/python" "$here/sklearn_nmf.py" "$1" "$2"
+exec "$venv/bin/python" "$here/sklearn_${4:-nmf}.py" "$1" "$2"

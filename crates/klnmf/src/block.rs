@@ -244,9 +244,8 @@ struct Load<S> {
     u: Vec<S>,
 }
 
-/// Room for solvers: `big` holds p × q numbers each, p padded, `small` r × q (q as of a whole
-/// group), `tile` one tile of KX. What a solver does not
-/// touch stays untouched zero pages and costs no memory.
+/// Room for solvers: `big` holds p × q numbers each, p padded, `small` r × q, for eight columns at least, `tile` one tile of
+/// KX. What a solver does not touch stays untouched zero pages and costs no memory.
 pub struct Work<S> {
     pub tile: Aligned<S>,
     pub big: [Vec<S>; 5],
@@ -264,7 +263,7 @@ impl<S: Scalar> Scratch<S> {
         let work = Work {
             tile: Aligned::zeros(TILE_ROWS.min(p) * q),
             big: std::array::from_fn(|_| zeros(padded::<S>(p) * q)),
-            small: std::array::from_fn(|_| zeros(r * if gathers { MOST_BLOCKS } else { q })),
+            small: std::array::from_fn(|_| zeros(r * q.max(MOST_BLOCKS))),
         };
         Self { load, work }
     }

@@ -87,4 +87,4 @@ macro_rules! engine {
 }
 
 engine!(f32, |_, _, _, _, _| None);
-engine!(f64, crate::factorize::mixed);
+engine!(f64, crate::solver::build::mixed);

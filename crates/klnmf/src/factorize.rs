@@ -1,20 +1,12 @@
 //! The factorisation: the outer loop, written once for every method.
 
-use crate::block::{Half, Wants};
+use crate::block::Half;
 use crate::divergence::{Certificate, Certifier, check_factors};
 use crate::engine::Watch;
 use crate::init::{self, Init};
 use crate::matrix::Matrix;
 use crate::parallel::Pool;
-use crate::solver::admm::Admm;
-use crate::solver::auto::Auto;
-use crate::solver::extrapolate::Walk;
-use crate::solver::fpa::Fpa;
-use crate::solver::mixed::{self, Mixed};
-use crate::solver::mu::Mu;
-use crate::solver::mue::Mue;
-use crate::solver::paper::Paper;
-use crate::solver::{Alternation, Factors, HalfState, Method, Side, Solver, Source, Update, check_tol};
+use crate::solver::{Factors, Method, Side, Solver, Update, build, check_tol};
 use crate::{Error, Mat, Result, Scalar};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,8 +15,6 @@ use std::time::{Duration, Instant};
 
 /// Accesses between two tests of the tolerance.
 const TEST_EVERY: usize = 10;
-/// Accesses at the beginning of `fpa` that are multiplicative updates.
-const WARM_UP: usize = 10;
 
 /// How [`factorize`] works and when it stops.
 #[derive(Clone, Debug)]
@@ -97,6 +87,10 @@ impl Settings {
         };
         positive("inner", self.inner)?;
         positive("check_every", self.check_every)?;
+        if self.paper && matches!(self.solver, Solver::Newton | Solver::Mue | Solver::Simplex) {
+            let must = "the authors have no such program: only fpa, mu and admm repeat theirs";
+            return Err(Error::Setting { name: "solver", value: self.solver.name().into(), must });
+        }
         match self.rho {
             Some(rho) if !(rho.is_finite() && rho > 0.0) => Err(Error::Setting {
                 name: "rho",
@@ -119,7 +113,7 @@ impl Settings {
 
     fn inner(&self, sparse: bool) -> usize {
         self.inner.unwrap_or(match self.solver {
-            Solver::Fpa => 5,
+            Solver::Fpa | Solver::Simplex => 5,
             // The authors' program, whatever it is called.
             Solver::Auto if self.paper => 5,
             // The gathering of a sparse column costs as much as a sweep over its weights.
@@ -257,7 +251,7 @@ pub(crate) fn run<T: Scalar>(
     {
         return Err(error);
     }
-    let mut method = method(settings, &pool, &halves, &mut factors, v, first.divergence)?;
+    let mut method = build::method(settings, &pool, &halves, &mut factors, v, first.divergence)?;
 
     clock.resume();
     let (iteration, status) = iterate(
@@ -281,7 +275,7 @@ pub(crate) fn run<T: Scalar>(
     }
     drop(method);
     if settings.update == Update::Both {
-        normalize(&mut factors);
+        factors.normalize();
     }
     if factors.wt.as_slice().iter().chain(factors.h.as_slice()).any(|x| !x.is_finite()) {
         return Err(Error::Overflow { precision: T::NAME });
@@ -337,120 +331,6 @@ fn iterate<T: Scalar>(
             clock.resume();
         }
     }
-}
-
-/// The method that the settings ask for, with the memory that it works in; mixed precision makes its f64 half when it gets there.
-fn method<'a, 'v, T: Scalar>(
-    settings: &'a Settings,
-    pool: &'a Pool,
-    halves: &'a [Half<'v, T>; 2],
-    factors: &mut Factors<T>,
-    v: Matrix<'_, T>,
-    divergence: f64,
-) -> Result<Box<dyn Method<T> + 'a>>
-where
-    'v: 'a,
-{
-    if settings.paper && matches!(settings.solver, Solver::Fpa | Solver::Auto) {
-        let r = factors.h.rows();
-        let states = states(settings, [&halves[0], &halves[1]].map(Source::Same), pool, r);
-        return Ok(Box::new(Paper::new(states, factors, settings.update)?));
-    }
-    if settings.solver == Solver::Admm {
-        return Ok(Box::new(Admm::new(pool, &halves[0], factors, settings.rho, settings.update)?));
-    }
-    let mixed = settings.mixed.unwrap_or(settings.solver == Solver::Auto);
-    if mixed
-        && settings.update == Update::Both
-        && !settings.paper
-        && let Some(method) = T::mixed(settings, pool, halves, (factors, divergence), v)
-    {
-        return Ok(method);
-    }
-    Ok(alternation(settings, pool, [&halves[0], &halves[1]].map(Source::Same), factors, v.is_sparse(), false))
-}
-
-/// The method of the settings with its early accesses in f32, if the numbers allow it; `divergence` is that of the
-/// factors, which are normalised.
-pub(crate) fn mixed<'a, 'v>(
-    settings: &'a Settings,
-    pool: &'a Pool,
-    halves: &'a [Half<'v, f64>; 2],
-    (factors, divergence): (&mut Factors<f64>, f64),
-    v: Matrix<'_, f64>,
-) -> Option<Box<dyn Method<f64> + 'a>>
-where
-    'v: 'a,
-{
-    let mut normal = factors.clone();
-    normalize(&mut normal);
-    let (sparse, narrow) = (v.is_sparse(), mixed::narrow(v, &normal)?);
-    *factors = normal;
-    let both = [&halves[0], &halves[1]];
-    let early = alternation(settings, pool, both.map(Source::Wide), &narrow, sparse, false);
-    let late = move |factors: &Factors<f64>| {
-        alternation(settings, pool, both.map(Source::Same), factors, sparse, true)
-    };
-    Some(Box::new(Mixed::new((factors.clone(), divergence), narrow, early, Box::new(late))))
-}
-
-fn states<'a, 'v, T: Scalar>(
-    settings: &Settings,
-    [columns, rows]: [Source<'a, 'v, T>; 2],
-    pool: &'a Pool,
-    r: usize,
-) -> [HalfState<'a, 'v, T>; 2] {
-    let wants = Wants {
-        // Newton falls back to the primal-dual steps.
-        u: matches!(settings.solver, Solver::Fpa | Solver::Newton | Solver::Auto) && !settings.paper,
-        atoms: matches!(settings.solver, Solver::Newton | Solver::Auto),
-    };
-    [HalfState::new(Side::H, columns, pool, r, wants), HalfState::new(Side::W, rows, pool, r, wants)]
-}
-
-/// One of the methods that alternate between the factors. `begun`: they come from this method already, and there is nothing
-/// to warm up.
-fn alternation<'a, 'v, T: Scalar>(
-    settings: &Settings,
-    pool: &'a Pool,
-    sources: [Source<'a, 'v, T>; 2],
-    factors: &Factors<T>,
-    sparse: bool,
-    begun: bool,
-) -> Box<dyn Method<T> + 'a>
-where
-    'v: 'a,
-{
-    let halves = states(settings, sources, pool, factors.h.rows());
-    let w_first = settings.paper && settings.solver == Solver::Mu;
-    let mut order = if w_first { vec![Side::W, Side::H] } else { vec![Side::H, Side::W] };
-    order.retain(|side| settings.update.moves(*side));
-    let warm_up = if settings.update == Update::Both && !begun { WARM_UP } else { 0 };
-    match settings.solver {
-        // Admm is no alternation of half-steps and does not come here.
-        Solver::Auto | Solver::Newton | Solver::Admm => {
-            let steadfast = settings.solver == Solver::Newton;
-            Box::new(Auto::new(Walk::new(halves, order, factors, true), sparse, begun, steadfast))
-        }
-        Solver::Fpa => {
-            let step = Fpa::new(factors.wt.cols(), factors.h.cols());
-            Box::new(Alternation { halves, step, order, warm_up })
-        }
-        Solver::Mu => Box::new(Alternation { halves, step: Mu, order, warm_up: 0 }),
-        Solver::Mue => Box::new(Mue::new(Walk::new(halves, order, factors, false))),
-    }
-}
-
-/// Columns of W to sum 1, rows of H the other way; atoms that are zero stay as they are.
-fn normalize<T: Scalar>(factors: &mut Factors<T>) {
-    let sums: Vec<f64> = factors.wt.row_sums().iter().map(|&s| if s > 0.0 { s } else { 1.0 }).collect();
-    let scale = |x: &mut Mat<T>, by: &dyn Fn(f64, f64) -> f64| {
-        for column in x.as_mut_slice().chunks_mut(sums.len()) {
-            column.iter_mut().zip(&sums).for_each(|(x, s)| *x = T::from_f64(by(x.to_f64(), *s)));
-        }
-    };
-    scale(&mut factors.wt, &|x, s| x / s);
-    scale(&mut factors.h, &|x, s| x * s);
 }
 
 /// Time on the clock, and time of work without the certificates.

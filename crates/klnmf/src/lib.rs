@@ -83,8 +83,10 @@ mod parallel;
 mod polish;
 mod quick;
 mod scalar;
+mod simplex;
 mod solver;
 mod sweeps;
+mod topics;
 
 pub use decompose::{ColumnInfo, DecomposeSettings, Decomposition, decompose, decompose_with};
 pub use divergence::{Certificate, certificate, check_factors};
@@ -94,4 +96,9 @@ pub use init::{Init, check_rank, grow, init};
 pub use matrix::{IndexSlice, Indices, Mat, Matrix, Order, Sparse};
 pub use memory::{Memory, memory};
 pub use scalar::Scalar;
+pub use simplex::project_onto_simplex;
 pub use solver::{Solver, Update};
+pub use topics::{
+    TopicInfo, TopicModel, TopicSettings, Weights, log_likelihoods, perplexity, to_poisson, to_topics,
+    topic_weights, topics, topics_from,
+};

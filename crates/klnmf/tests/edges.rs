@@ -10,7 +10,8 @@ use klnmf::{
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-const ALL: [Solver; 6] = [Solver::Auto, Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm];
+const ALL: [Solver; 7] =
+    [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm];
 
 fn fails(v: &Mat<f64>) -> Error {
     let error = factorize(v, 1, &Settings::default()).unwrap_err();
@@ -102,7 +103,7 @@ fn empty_rows_and_columns_become_zero() {
     let mut v = Random(3).counts(6, 8, 0.2, 9.0);
     (0..8).for_each(|j| v[(2, j)] = 0.0);
     v.col_mut(5).fill(0.0);
-    for solver in [Solver::Auto, Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton] {
+    for solver in [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton] {
         for stored in [false, true] {
             let settings = Settings { solver, max_iter: 20, ..Settings::default() };
             let found = if stored {
@@ -149,7 +150,7 @@ fn more_atoms_than_rows_and_columns_fit_exactly() {
 fn extreme_scales_stay_finite() {
     for scale in [1e-290, 1e-100, 1e100, 1e290] {
         let v = Mat::from_fn(6, 7, |i, j| scale * (1 + (i * j) % 5) as f64);
-        for solver in [Solver::Auto, Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton] {
+        for solver in [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton] {
             let found = factorize(&v, 2, &Settings { solver, max_iter: 50, ..Settings::default() }).unwrap();
             let relative = found.info.divergence / found.info.sum;
             assert!(relative.is_finite() && relative < 0.1, "{solver:?} at {scale:e}: {relative}");

@@ -9,8 +9,10 @@ use klnmf::{
 };
 use std::ops::ControlFlow;
 
-const BOTH: [Solver; 5] = [Solver::Auto, Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton];
-const ALL: [Solver; 6] = [Solver::Auto, Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm];
+const BOTH: [Solver; 6] =
+    [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton];
+const ALL: [Solver; 7] =
+    [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm];
 
 fn example() -> Mat<f64> {
     Random(1).counts(40, 70, 0.5, 30.0)

@@ -29,7 +29,7 @@ proptest! {
 
     #[test]
     fn factorisations_are_finite_and_certified(v in matrices(), rank in 1usize..12, seed in 0u64..4) {
-        for solver in [Solver::Auto, Solver::Fpa, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm] {
+        for solver in [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm] {
             let settings = Settings { solver, seed, max_iter: 30, threads: 1, ..Settings::default() };
             let found = factorize(&v, rank, &settings);
             if rank > v.rows() * v.cols() {

@@ -5,6 +5,7 @@ mod decompose;
 mod demo;
 mod factorize;
 mod info;
+mod topics;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 /// spectra) and columns of H say how much of each part a sample holds. Every answer comes with a bound on how far it
 /// can be from the best.
 ///
-/// Files: .npy, .npz (numpy, scipy.sparse), .mtx, .csv, .tsv, .txt; text formats may be gzipped.
+/// Files: .npy, .npz (numpy, scipy.sparse), .mtx, .csv, .tsv, .txt; all but .npz also gzipped, with .gz after the name.
 #[derive(Parser)]
 #[command(name = "klnmf", version, max_term_width = 110)]
 pub struct Cli {
@@ -28,6 +29,7 @@ pub struct Cli {
 enum Verb {
     Factorize(factorize::Factorize),
     Decompose(decompose::Decompose),
+    Topics(topics::Topics),
     Info(info::Info),
     Demo(demo::Demo),
     Bench(bench::Bench),
@@ -39,6 +41,7 @@ impl Cli {
         match self.verb {
             Verb::Factorize(verb) => verb.run(),
             Verb::Decompose(verb) => verb.run(),
+            Verb::Topics(verb) => verb.run(),
             Verb::Info(verb) => verb.run(),
             Verb::Demo(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),
@@ -55,7 +58,7 @@ pub struct Data {
     /// The file holds samples × features: transpose it
     #[arg(long)]
     pub transpose: bool,
-    /// Number format to compute in; certificates are always computed in f64 [default: mixed for the solver auto, else f64]
+    /// Number format to compute in; certificates are always computed in f64 [default: f64; of factorize with auto: mixed]
     #[arg(long, value_enum)]
     pub precision: Option<Precision>,
     /// Threads; 0 means one per core. The result does not depend on it
@@ -66,7 +69,7 @@ pub struct Data {
 /// Number formats.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub enum Precision {
-    /// 32 bits: half the memory and faster, for relative gaps down to about 1e-3
+    /// 32 bits: half the memory and faster, for relative gaps down to about 1e-5
     F32,
     /// 64 bits
     F64,

@@ -209,6 +209,18 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         }
     }
 
+    /// The sums of the columns, in double precision.
+    pub fn col_sums(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.cols];
+        self.for_each(|_, j, x| sums[j] += x.to_f64());
+        sums
+    }
+
+    /// The sums of the rows, in double precision.
+    pub fn row_sums(&self) -> Vec<f64> {
+        self.transpose().col_sums()
+    }
+
     /// How many rows and how many columns hold nothing but zeros.
     pub fn empty(&self) -> (usize, usize) {
         let (mut rows, mut cols) = (vec![true; self.rows], vec![true; self.cols]);

@@ -32,7 +32,7 @@ fn work(r: usize, steps: usize, sparse: bool, newton: bool) -> f64 {
 }
 
 /// What the present window is for.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     /// Multiplicative updates.
     WarmUp,
@@ -40,6 +40,17 @@ enum Stage {
     Newton,
     /// Multiplicative updates after all, while they gain more than this for the work.
     Cheap { to_beat: f64 },
+}
+
+impl Stage {
+    /// What comes after a window that lowered ln D by `rate` for the work and had to take back `failures` steps.
+    fn next(self, rate: f64, failures: usize) -> Self {
+        match self {
+            Stage::Newton if failures >= TOO_OFTEN => Stage::Cheap { to_beat: rate },
+            Stage::Cheap { to_beat } if rate > to_beat => self,
+            _ => Stage::Newton,
+        }
+    }
 }
 
 /// Extrapolated multiplicative updates and block Newton steps in turn.
@@ -87,15 +98,7 @@ impl<'a, 'v, T: Scalar> Auto<'a, 'v, T> {
     fn decide(&mut self) {
         let fell = (self.f / self.walk.f).ln();
         let rate = if fell.is_finite() { fell / self.work } else { 0.0 };
-        let stage = match self.stage {
-            Stage::WarmUp => Stage::Newton,
-            Stage::Newton if self.walk.failures >= TOO_OFTEN && !self.steadfast => {
-                Stage::Cheap { to_beat: rate }
-            }
-            Stage::Newton => Stage::Newton,
-            Stage::Cheap { to_beat } if rate > to_beat => Stage::Cheap { to_beat },
-            Stage::Cheap { .. } => Stage::Newton,
-        };
+        let stage = if self.steadfast { Stage::Newton } else { self.stage.next(rate, self.walk.failures) };
         if (stage == Stage::Newton) != (self.stage == Stage::Newton) {
             self.walk.settle();
         }
@@ -121,5 +124,28 @@ impl<T: Scalar> Method<T> for Auto<'_, '_, T> {
 
     fn latest(&mut self) -> Option<&Factors<T>> {
         Some(&self.walk.x)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newton_goes_on_until_it_fails_and_comes_back_when_the_other_does_no_better() {
+        assert_eq!(Stage::WarmUp.next(1.0, 5), Stage::Newton);
+        assert_eq!(Stage::Newton.next(0.0, TOO_OFTEN - 1), Stage::Newton);
+        let cheap = Stage::Newton.next(0.25, TOO_OFTEN);
+        assert_eq!(cheap, Stage::Cheap { to_beat: 0.25 });
+        assert_eq!(cheap.next(0.5, 0), cheap);
+        assert_eq!(cheap.next(0.25, 0), Stage::Newton);
+    }
+
+    #[test]
+    fn work_grows_with_what_is_done() {
+        assert!(work(10, 1, false, true) > work(10, 1, false, false));
+        assert!(work(10, 1, true, false) > work(10, 1, false, false));
+        // A second step on a gathered column costs less than the first.
+        assert!(work(10, 2, true, true) < 2.0 * work(10, 1, true, true));
     }
 }

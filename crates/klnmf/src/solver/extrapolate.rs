@@ -11,10 +11,9 @@
 //!
 //! While f falls, β grows. When it rises, β shrinks and y goes back to x; if that is no better either (x pairs each factor with
 //! the other one carried on, so nothing guarantees it), it goes back to the last y that was good, and goes on from there with a
-//! method that never raises the divergence: the primal-dual one, which leaves zeros, or multiplicative updates.
+//! method that never raises the divergence: the primal-dual one, which leaves zeros, or the step itself if it is such a one.
 
 use super::fpa::Fpa;
-use super::mu::Mu;
 use super::{Factors, HalfState, Measuring, Side};
 use crate::{Mat, Scalar};
 
@@ -63,7 +62,7 @@ pub(crate) struct Walk<'a, 'v, T> {
     pub f: f64,
     /// ΣV.
     sum: f64,
-    /// What goes on from the last good y: multiplicative updates if there is nothing here.
+    /// What goes on from the last good y: the step itself, not carried on, if there is nothing here.
     fallback: Option<Fpa>,
     /// How often it had to go back to the last good y.
     pub failures: usize,
@@ -72,7 +71,7 @@ pub(crate) struct Walk<'a, 'v, T> {
 }
 
 impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
-    /// `leaves_zeros`: what it falls back to must do so too.
+    /// `leaves_zeros`: what it falls back to must do so too. Without it the step must be one that never raises the divergence.
     pub fn new(
         halves: [HalfState<'a, 'v, T>; 2],
         order: Vec<Side>,
@@ -105,7 +104,7 @@ impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
         }
         let fell = f <= self.f + self.slack();
         if !fell {
-            return self.go_back(good, steps);
+            return self.go_back(step, good, steps);
         }
         std::mem::swap(good, &mut self.found);
         self.f = f;
@@ -121,6 +120,7 @@ impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
                 step.update(half, kt, y, steps);
             }
             carry_on(y, x, beta, momentum.upwards);
+            step.keep(half, y);
         }
         self.carried = beta > 0.0;
     }
@@ -149,7 +149,7 @@ impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
     }
 
     /// On from the last good point by a method that cannot make it worse.
-    fn go_back(&mut self, good: &Factors<T>, steps: usize) {
+    fn go_back(&mut self, step: &mut impl Measuring<T>, good: &Factors<T>, steps: usize) {
         self.failures += 1;
         self.y.copy_from(good);
         match &mut self.fallback {
@@ -157,9 +157,8 @@ impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
                 super::alternate(&mut self.halves, &self.order, fpa, &mut self.y, steps.max(FALLBACK_STEPS));
             }
             None => {
-                (0..steps).for_each(|_| {
-                    super::alternate(&mut self.halves, &self.order, &mut Mu, &mut self.y, 1);
-                });
+                (0..steps)
+                    .for_each(|_| super::alternate(&mut self.halves, &self.order, step, &mut self.y, 1));
             }
         }
         self.x.copy_from(&self.y);

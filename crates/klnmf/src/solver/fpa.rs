@@ -18,11 +18,15 @@
 //! multiplicative update instead, with zeros that want to grow woken, and halves its c; otherwise c grows by a tenth, up
 //! to 8. So no half-step ends worse than it began, up to rounding (16 ε Σa), and c finds its own size column by column. A factorisation begins with
 //! ten multiplicative updates of both factors in turn.
+//!
+//! The form for topic models holds every x on the simplex {x ≥ 0, ΣKx = Σa}, which contains the optimum anyway: the prox
+//! is then a [projection](crate::simplex) instead of max(·, 0).
 
 use super::{HalfState, HalfStep, mu};
 use crate::block::{Block, MOST_COLUMNS, Work};
 use crate::level::Level;
 use crate::map::{self, DualStep, Logs, Map, Ratio, each};
+use crate::simplex::{LANES, Projection};
 use crate::{Mat, Scalar, kernel, quick};
 
 /// The share of the even spread that the metric adds to x.
@@ -36,25 +40,38 @@ const WAKE: f64 = 1e-6;
 /// Solver state: the primal weight of every column of V, and of every row.
 pub(crate) struct Fpa {
     weights: [Vec<f64>; 2],
+    simplex: bool,
 }
 
 impl Fpa {
     pub fn new(rows: usize, cols: usize) -> Self {
-        Self { weights: [vec![FIRST_WEIGHT; cols], vec![FIRST_WEIGHT; rows]] }
+        Self { weights: [vec![FIRST_WEIGHT; cols], vec![FIRST_WEIGHT; rows]], simplex: false }
+    }
+
+    /// The form for topic models: the prox is the projection on the simplex {x ≥ 0, ΣKx = Σa}.
+    pub fn on_simplex(rows: usize, cols: usize) -> Self {
+        Self { simplex: true, ..Self::new(rows, cols) }
     }
 }
 
 impl<T: Scalar> HalfStep<T> for Fpa {
     fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
         half.dictionary.set(half.pool, kt);
-        let weights = &mut self.weights[half.side as usize];
-        half.for_each_block_with(x, weights, |b, x, c, work| half_step(b, x, c, work, steps));
+        let (weights, simplex) = (&mut self.weights[half.side as usize], self.simplex);
+        half.for_each_block_with(x, weights, |b, x, c, work| half_step(b, x, c, work, steps, simplex));
     }
 }
 
 /// `steps` primal-dual steps on the columns of one block.
-fn half_step<T: Scalar>(b: &Block<'_, T>, x: &mut [T], c: &mut [f64], work: &mut Work<T>, steps: usize) {
-    let Work { tile, big: [z0, sigma, chi, ..], small: [g, x_mu, tau, x_bar, ..] } = work;
+fn half_step<T: Scalar>(
+    b: &Block<'_, T>,
+    x: &mut [T],
+    c: &mut [f64],
+    work: &mut Work<T>,
+    steps: usize,
+    simplex: bool,
+) {
+    let Work { tile, big: [z0, sigma, chi, ..], small: [g, x_mu, tau, x_bar, u, s, ..] } = work;
     for (x, sum) in x.chunks_mut(b.r).zip(b.sums) {
         to_best_ray(b, x, *sum);
     }
@@ -80,6 +97,10 @@ fn half_step<T: Scalar>(b: &Block<'_, T>, x: &mut [T], c: &mut [f64], work: &mut
             });
         } else {
             b.pass_map(x_bar, Some(g), tile, &mut DualStep::new(b.a, sigma, chi));
+        }
+        if simplex {
+            simplex_step(b, x, x_bar, tau, g, &mut Projection::new(b.r, u, s));
+            continue;
         }
         for column in 0..b.q {
             let at = column * b.r..(column + 1) * b.r;
@@ -186,6 +207,32 @@ pub(crate) fn primal_step<T: Scalar>(x: &mut [T], x_bar: &mut [T], tau: &[T], g:
             }
         },
     );
+}
+
+/// x⁺ ← the point of {x ≥ 0, kᵀx = Σa} nearest to x − τ·g in the metric 1/τ, with k = Kᵀ1; x̄ ← 2x⁺ − x. The linear term
+/// of the divergence is constant there.
+fn simplex_step<T: Scalar>(
+    b: &Block<'_, T>,
+    x: &mut [T],
+    x_bar: &mut [T],
+    tau: &[T],
+    g: &[T],
+    projection: &mut Projection<'_, T>,
+) {
+    let (r, k) = (b.r, b.k_sum);
+    x_bar.copy_from_slice(x);
+    for (group, x) in x.chunks_mut(r * LANES).enumerate() {
+        let first = group * LANES;
+        let mut totals = [0.0; LANES];
+        totals.iter_mut().zip(&b.sums[first..]).for_each(|(total, sum)| *total = *sum);
+        projection.load(x, |column, row, x| {
+            let (at, k) = ((first + column) * r + row, k[row]);
+            (k * (x - tau[at] * g[at]), tau[at] * k * k)
+        });
+        projection.solve(&totals);
+        projection.store(x, |row, value| if k[row] > T::ZERO { value / k[row] } else { T::ZERO });
+    }
+    x_bar.iter_mut().zip(x).for_each(|(x_bar, x)| *x_bar = *x + *x - *x_bar);
 }
 
 /// Ends each column on its best ray if that is no worse than its beginning, else on the multiplicative update.

@@ -2,6 +2,7 @@
 
 pub(crate) mod admm;
 pub(crate) mod auto;
+pub(crate) mod build;
 pub(crate) mod extrapolate;
 pub(crate) mod fpa;
 pub(crate) mod mixed;
@@ -10,6 +11,7 @@ pub(crate) mod mue;
 pub(crate) mod newton;
 pub(crate) mod newton_pass;
 pub(crate) mod paper;
+pub(crate) mod smooth;
 
 use crate::block::{Block, Dictionary, Half, MOST_BLOCKS, Scratch, Wants, Work};
 use crate::factorize::Info;
@@ -29,6 +31,9 @@ pub enum Solver {
     /// primal weight that adapts column by column, after ten multiplicative updates. Dense and sparse. Never raises the
     /// divergence, up to rounding.
     Fpa,
+    /// The same with every column's weights held on the simplex that holds their optimum, {x ≥ 0, Σ(Wx) = Σv}, by projection: the
+    /// paper's form for topic models. Dense and sparse. Never raises the divergence, up to rounding.
+    Simplex,
     /// Multiplicative updates, which are the EM algorithm. Dense and sparse. Never raises the divergence, up to rounding;
     /// zeros stay.
     Mu,
@@ -48,6 +53,7 @@ impl Solver {
         match self {
             Solver::Auto => "auto",
             Solver::Fpa => "fpa",
+            Solver::Simplex => "simplex",
             Solver::Mu => "mu",
             Solver::Newton => "newton",
             Solver::Mue => "mue",
@@ -91,6 +97,18 @@ impl<T: Scalar> Factors<T> {
         self.wt.as_mut_slice().copy_from_slice(other.wt.as_slice());
         self.h.as_mut_slice().copy_from_slice(other.h.as_slice());
     }
+
+    /// Columns of W to sum 1, rows of H the other way; atoms that are zero stay as they are.
+    pub fn normalize(&mut self) {
+        let sums: Vec<f64> = self.wt.row_sums().iter().map(|&s| if s > 0.0 { s } else { 1.0 }).collect();
+        let scale = |x: &mut Mat<T>, by: &dyn Fn(f64, f64) -> f64| {
+            for column in x.as_mut_slice().chunks_mut(sums.len()) {
+                column.iter_mut().zip(&sums).for_each(|(x, s)| *x = T::from_f64(by(x.to_f64(), *s)));
+            }
+        };
+        scale(&mut self.wt, &|x, s| x / s);
+        scale(&mut self.h, &|x, s| x * s);
+    }
 }
 
 /// A whole method: a sweep improves both factors.
@@ -111,6 +129,9 @@ pub trait Method<T: Scalar> {
 pub(crate) trait HalfStep<T: Scalar> {
     /// `steps` steps on `x` (r × q) with the dictionary `kt` (r × p) fixed.
     fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize);
+
+    /// Brings an `x` that has been carried on back to where the method keeps it.
+    fn keep(&self, _half: &HalfState<'_, '_, T>, _x: &mut Mat<T>) {}
 }
 
 /// A half-step that can tell the divergence it starts from, for little.
@@ -165,9 +186,14 @@ impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
 
     /// ΣV.
     pub fn sum(&self) -> f64 {
+        self.sums().iter().sum()
+    }
+
+    /// The sums of the columns.
+    pub fn sums(&self) -> &[f64] {
         match self.source {
-            Source::Same(half) => half.sums.iter().sum(),
-            Source::Wide(half) => half.sums.iter().sum(),
+            Source::Same(half) => &half.sums,
+            Source::Wide(half) => &half.sums,
         }
     }
 
@@ -177,10 +203,7 @@ impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
         x: &mut Mat<T>,
         f: impl Fn(&Block<'_, T>, &mut [T], &mut [f64], &mut Work<T>) + Sync,
     ) -> f64 {
-        let mut values = std::mem::take(&mut self.values);
-        self.for_each_block_with(x, &mut values, f);
-        self.values = values;
-        self.values.iter().sum()
+        self.measure_in(x, 1, |b, x, values, work| f(&b[0], x, values, work))
     }
 
     /// The same with blocks in groups: one if V is dense, up to eight columns if it is sparse.
@@ -189,8 +212,17 @@ impl<'a, 'v, T: Scalar> HalfState<'a, 'v, T> {
         x: &mut Mat<T>,
         f: impl Fn(&[Block<'_, T>], &mut [T], &mut [f64], &mut Work<T>) + Sync,
     ) -> f64 {
+        self.measure_in(x, MOST_BLOCKS, f)
+    }
+
+    fn measure_in(
+        &mut self,
+        x: &mut Mat<T>,
+        most: usize,
+        f: impl Fn(&[Block<'_, T>], &mut [T], &mut [f64], &mut Work<T>) + Sync,
+    ) -> f64 {
         let mut values = std::mem::take(&mut self.values);
-        self.for_each_group_with(x, &mut values, MOST_BLOCKS, f);
+        self.for_each_group_with(x, &mut values, most, f);
         self.values = values;
         self.values.iter().sum()
     }
@@ -262,7 +294,7 @@ impl<T: Scalar, S: HalfStep<T>> Method<T> for Alternation<'_, '_, T, S> {
 }
 
 /// `steps` steps on each of the factors in `order`.
-fn alternate<T: Scalar>(
+pub(crate) fn alternate<T: Scalar>(
     halves: &mut [HalfState<'_, '_, T>; 2],
     order: &[Side],
     step: &mut impl HalfStep<T>,

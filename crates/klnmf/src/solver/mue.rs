@@ -1,25 +1,35 @@
-//! Extrapolated multiplicative updates: those of [`mu`](super::mu) on the way of [`extrapolate`](super::extrapolate).
+//! Extrapolated multiplicative updates: those of [`mu`](super::mu), or of [`smooth`](super::smooth), on the way of
+//! [`extrapolate`](super::extrapolate).
 
 use super::extrapolate::{Momentum, Walk};
 use super::mu::Mu;
-use super::{Factors, Method};
+use super::smooth::Smooth;
+use super::{Factors, Measuring, Method};
 use crate::Scalar;
 
-/// The walk and how far it is carried on.
-pub(crate) struct Mue<'a, 'v, T> {
-    walk: Walk<'a, 'v, T>,
+/// The walk, its steps and how far it is carried on.
+pub(crate) struct Mue<'a, 'v, T, S> {
+    pub walk: Walk<'a, 'v, T>,
+    step: S,
     momentum: Momentum,
 }
 
-impl<'a, 'v, T: Scalar> Mue<'a, 'v, T> {
+impl<'a, 'v, T: Scalar> Mue<'a, 'v, T, Mu> {
     pub fn new(walk: Walk<'a, 'v, T>) -> Self {
-        Self { walk, momentum: Momentum::new(true) }
+        Self { walk, step: Mu, momentum: Momentum::new(true) }
     }
 }
 
-impl<T: Scalar> Method<T> for Mue<'_, '_, T> {
+impl<'a, 'v, T: Scalar> Mue<'a, 'v, T, Smooth> {
+    /// For the steps with pseudo-counts, where nothing ends at zero.
+    pub fn smooth(walk: Walk<'a, 'v, T>, step: Smooth) -> Self {
+        Self { walk, step, momentum: Momentum::new(false) }
+    }
+}
+
+impl<T: Scalar, S: Measuring<T>> Method<T> for Mue<'_, '_, T, S> {
     fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
-        self.walk.sweep(&mut Mu, &mut self.momentum, factors, steps);
+        self.walk.sweep(&mut self.step, &mut self.momentum, factors, steps);
     }
 
     fn latest(&mut self) -> Option<&Factors<T>> {

@@ -7,6 +7,7 @@ mod peers;
 mod picture;
 mod rows;
 mod speed;
+mod topics;
 mod trace;
 
 use super::Precision;
@@ -31,7 +32,8 @@ use trace::Trace;
 /// W and H on as many threads, in a virtual environment that is made on first use;
 /// the table tells when our solvers reach the divergence that it ends with.
 ///
-/// klnmf bench arena races the solvers from the same start on real data.
+/// klnmf bench arena races the solvers from the same start on real data, and klnmf
+/// bench topics compares topic models by the perplexity of words kept aside.
 #[derive(Args)]
 #[command(verbatim_doc_comment, args_conflicts_with_subcommands = true)]
 pub struct Bench {
@@ -69,6 +71,7 @@ pub struct Bench {
 #[derive(Subcommand)]
 enum Verb {
     Arena(arena::Arena),
+    Topics(topics::Topics),
 }
 
 /// The cases that have been compared, with the traces of all methods.
@@ -76,8 +79,10 @@ type Compared = Vec<(String, Vec<Trace>)>;
 
 impl Bench {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        if let Some(Verb::Arena(arena)) = self.verb {
-            return arena.run();
+        match self.verb {
+            Some(Verb::Arena(arena)) => return arena.run(),
+            Some(Verb::Topics(topics)) => return topics.run(),
+            None => {}
         }
         if self.peak {
             return self.print_peak();

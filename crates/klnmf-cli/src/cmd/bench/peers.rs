@@ -71,29 +71,13 @@ fn run_peers<T: Scalar>(
     seconds: f64,
     threads: usize,
 ) -> anyhow::Result<Vec<Peer>> {
-    let script = folder.join("run.sh");
-    if !script.is_file() {
-        bail!(
-            "{}: no such script; run this in a copy of the repository, or name the folder with --peers=FOLDER",
-            script.display()
-        );
-    }
     let exchange = tempfile::tempdir()?;
     write_matrix(exchange.path(), v)?;
     klnmf_io::write_npy(&exchange.path().join("w.npy"), w)?;
     klnmf_io::write_npy(&exchange.path().join("h.npy"), h)?;
-    let out = Command::new("sh")
-        .arg(&script)
-        .arg(exchange.path())
-        .args([seconds.to_string(), threads.to_string()])
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .context("cannot run sh")?;
-    if !out.status.success() {
-        bail!("{} failed; what it said is above", script.display());
-    }
+    let out = run_script(folder, exchange.path(), &[seconds.to_string(), threads.to_string()])?;
     let mut points: Vec<(String, f64, f64, f64)> = Vec::new();
-    for line in String::from_utf8_lossy(&out.stdout).lines() {
+    for line in out.lines() {
         let fields: Vec<&str> = line.split(',').collect();
         if let [name, iterations, seconds, divergence] = fields[..]
             && let (Ok(i), Ok(s), Ok(d)) = (iterations.parse(), seconds.parse(), divergence.parse())
@@ -107,18 +91,39 @@ fn run_peers<T: Scalar>(
             continue;
         }
         let own: Vec<_> = points.iter().filter(|p| p.0 == name).collect();
-        // Between two runs of different length the fixed costs drop out.
-        let per_iteration = own
-            .windows(2)
-            .map(|p| (p[1].2 - p[0].2) / (p[1].1 - p[0].1))
-            .filter(|t| *t > 0.0)
-            .fold(f64::INFINITY, f64::min);
+        // Between the shortest run and the longest the fixed costs drop out.
+        let per_iteration = match (own.first(), own.last()) {
+            (Some(first), Some(last)) if last.1 > first.1 => (last.2 - first.2) / (last.1 - first.1),
+            _ => f64::INFINITY,
+        };
         peers.push(Peer {
             trace: Trace { name, points: own.iter().map(|p| (p.2, p.3)).collect() },
             per_iteration,
         });
     }
     Ok(peers)
+}
+
+/// What the script of the peers in `folder` prints about the files in `exchange`.
+pub fn run_script(folder: &Path, exchange: &Path, arguments: &[String]) -> anyhow::Result<String> {
+    let script = folder.join("run.sh");
+    if !script.is_file() {
+        bail!(
+            "{}: no such script; run this in a copy of the repository, or name the folder with --peers=FOLDER",
+            script.display()
+        );
+    }
+    let out = Command::new("sh")
+        .arg(&script)
+        .arg(exchange)
+        .args(arguments)
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .context("cannot run sh")?;
+    if !out.status.success() {
+        bail!("{} failed; what it said is above", script.display());
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
 /// `v.npy`, or `v.mtx` for sparse V.
@@ -131,7 +136,13 @@ pub fn write_matrix<T: Scalar>(folder: &Path, v: Matrix<'_, T>) -> anyhow::Resul
         return Ok(path);
     }
     let path = folder.join("v.mtx");
-    klnmf_io::atomically(&path, |out| {
+    write_mtx(&path, v)?;
+    Ok(path)
+}
+
+/// The stored entries, as a MatrixMarket file.
+pub fn write_mtx<T: Scalar>(path: &Path, v: Matrix<'_, T>) -> anyhow::Result<()> {
+    klnmf_io::atomically(path, |out| {
         writeln!(
             out,
             "%%MatrixMarket matrix coordinate real general\n{} {} {}",
@@ -147,5 +158,5 @@ pub fn write_matrix<T: Scalar>(folder: &Path, v: Matrix<'_, T>) -> anyhow::Resul
         });
         result
     })?;
-    Ok(path)
+    Ok(())
 }

@@ -1,0 +1,290 @@
+//! What `klnmf topics` reads: texts to be counted, or counts.
+
+use anyhow::{Context, bail};
+use clap::Args;
+use klnmf::{Mat, Scalar, Sparse};
+use klnmf_io::{Model, Stored, Table};
+use klnmf_text::{CountOptions, Documents, Frequency, ReadOptions, StopWords};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// The input and how to read it.
+#[derive(Args)]
+pub struct Input {
+    /// A folder of .txt files, a .txt, .csv, .tsv or .jsonl file, or a matrix of counts
+    #[arg(value_name = "INPUT")]
+    path: PathBuf,
+    /// The column of a .csv or .tsv file, or the field of a .jsonl file, that holds the texts [default: text]
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
+    /// The column or field that holds the names of the documents
+    #[arg(long, value_name = "NAME")]
+    id: Option<String>,
+    /// The input is a matrix of counts, and this file holds its words, one in each line
+    #[arg(long, value_name = "FILE")]
+    vocabulary: Option<PathBuf>,
+    /// The names of the documents of a matrix, one in each line
+    #[arg(long, value_name = "FILE")]
+    titles: Option<PathBuf>,
+    /// The .csv or .tsv file is a matrix of counts, with names
+    #[arg(long)]
+    counts: bool,
+    /// The matrix is words × documents
+    #[arg(long)]
+    transpose: bool,
+    /// Leave out words in fewer documents than this: a number, or a share such as 0.01 or 1% [default: 2]
+    #[arg(long, value_name = "DOCUMENTS")]
+    min_df: Option<String>,
+    /// Leave out words in more documents than this [default: 50%]
+    #[arg(long, value_name = "DOCUMENTS")]
+    max_df: Option<String>,
+    /// Leave out these words: none, english, or a file with one word in each line [default: none]
+    #[arg(long, value_name = "WHICH")]
+    stop_words: Option<String>,
+    /// Keep only so many words, the most frequent ones
+    #[arg(long, value_name = "N")]
+    max_words: Option<usize>,
+}
+
+/// Counts, words × documents, with what is known of them.
+pub struct Corpus {
+    pub words: Vec<String>,
+    pub documents: Vec<String>,
+    pub counts: Stored<f64>,
+    /// The texts, if they were read.
+    pub texts: Option<Vec<String>>,
+    /// How many words were not in the vocabulary of the model.
+    pub unknown: usize,
+    notes: Vec<String>,
+}
+
+impl Corpus {
+    /// The lengths of the documents.
+    pub fn lengths(&self) -> Vec<f64> {
+        self.counts.view().col_sums()
+    }
+
+    /// The counts with a share of the words taken out, and these.
+    pub fn hold_out(&self, share: f64, seed: u64) -> anyhow::Result<(Sparse<f64>, Sparse<f64>)> {
+        Ok(match &self.counts {
+            Stored::Sparse(counts) => klnmf_text::hold_out(counts, share, seed)?,
+            Stored::Dense(counts) => klnmf_text::hold_out(&Sparse::from_dense(counts), share, seed)?,
+        })
+    }
+
+    /// In words.
+    pub fn text(&self) -> String {
+        let (v, empty) = (self.counts.view(), self.lengths().iter().filter(|n| **n == 0.0).count());
+        let mut text = format!(
+            "corpus       {} documents, {} different words, {:.0} in all\n",
+            v.cols(),
+            v.rows(),
+            v.sum()
+        );
+        if empty > 0 {
+            text +=
+                &format!("note         {empty} documents have no words that count; their weights are even\n");
+        }
+        if self.unknown > 0 {
+            text += &format!("note         {} words are not in the model and do not count\n", self.unknown);
+        }
+        for note in &self.notes {
+            text += &format!("note         {note}\n");
+        }
+        text
+    }
+}
+
+impl Input {
+    /// For messages.
+    pub fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// The corpus of a new model.
+    pub fn read(&self) -> anyhow::Result<Corpus> {
+        if self.is_matrix() {
+            return self.read_matrix();
+        }
+        let documents = self.read_documents()?;
+        let options = self.count_options()?;
+        let counted = klnmf_text::Corpus::count(&documents, &options).with_context(|| self.name())?;
+        let mut notes = documents.notes;
+        notes.extend(left_out(&counted.dropped));
+        Ok(Corpus {
+            words: counted.words,
+            documents: documents.names,
+            counts: Stored::Sparse(counted.counts),
+            texts: Some(documents.texts),
+            unknown: 0,
+            notes,
+        })
+    }
+
+    /// Counts of the words that a model knows, in its order.
+    pub fn read_known(&self, path: &Path, model: &Model<f64>) -> anyhow::Result<Corpus> {
+        let names = model.row_names.as_deref();
+        if self.is_matrix() {
+            return self.read_matrix()?.in_order_of(names, model.w.rows(), path);
+        }
+        let Some(words) = names else {
+            bail!("{}: the model does not know its words, so it cannot read texts", path.display());
+        };
+        let documents = self.read_documents()?;
+        let (counts, unknown) =
+            klnmf_text::Corpus::count_known(&documents, words).with_context(|| self.name())?;
+        Ok(Corpus {
+            words: words.to_vec(),
+            documents: documents.names,
+            counts: Stored::Sparse(counts),
+            texts: Some(documents.texts),
+            unknown,
+            notes: documents.notes,
+        })
+    }
+
+    fn is_matrix(&self) -> bool {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+        !self.path.is_dir()
+            && (ends(&[".npz", ".npy", ".mtx"]) || self.counts || self.vocabulary.is_some() || self.transpose)
+    }
+
+    fn read_documents(&self) -> anyhow::Result<Documents> {
+        if self.titles.is_some() {
+            bail!("--titles is for a matrix of counts; texts are named by their files, lines or --id");
+        }
+        let options = ReadOptions { column: self.column.clone(), id: self.id.clone() };
+        Ok(klnmf_text::read_documents(&self.path, &options)?)
+    }
+
+    fn count_options(&self) -> anyhow::Result<CountOptions> {
+        let frequency = |option: &str, text: &Option<String>, default: Frequency| match text {
+            None => Ok(default),
+            Some(text) => text.parse::<Frequency>().with_context(|| option.to_owned()),
+        };
+        Ok(CountOptions {
+            min_df: frequency("--min-df", &self.min_df, Frequency::Documents(2))?,
+            max_df: frequency("--max-df", &self.max_df, Frequency::Share(0.5))?,
+            stop_words: StopWords::parse(self.stop_words.as_deref().unwrap_or("none"))?,
+            max_words: self.max_words,
+        })
+    }
+
+    fn read_matrix(&self) -> anyhow::Result<Corpus> {
+        let given = [&self.min_df, &self.max_df, &self.stop_words].into_iter().any(|option| option.is_some());
+        if given || self.max_words.is_some() {
+            bail!(
+                "--min-df, --max-df, --max-words and --stop-words are for texts; a matrix is taken as it is"
+            );
+        }
+        let table = klnmf_io::read::<f64>(&self.path)?;
+        table.matrix.view().check().map_err(|why| klnmf_io::Error::matrix(&self.path, why))?;
+        let words = self.vocabulary.as_deref().map(read_lines).transpose()?;
+        let table = self.words_by_documents(table, words.as_ref().map(Vec::len))?;
+        let Table { matrix, row_names, col_names } = table;
+        let numbered = |what: &str, n: usize| (1..=n).map(|i| format!("{what} {i}")).collect::<Vec<String>>();
+        let titles = self.titles.as_deref().map(read_lines).transpose()?;
+        if let Some(titles) = titles.as_ref().filter(|titles| titles.len() != matrix.cols()) {
+            let file = self.titles.as_deref().unwrap_or(Path::new("")).display();
+            bail!("{file} has {} titles and {} has {} documents", titles.len(), self.name(), matrix.cols());
+        }
+        let (n, m) = (matrix.rows(), matrix.cols());
+        Ok(Corpus {
+            words: words.or(row_names).unwrap_or_else(|| numbered("word", n)),
+            documents: titles.or(col_names).unwrap_or_else(|| numbered("document", m)),
+            counts: matrix,
+            texts: None,
+            unknown: 0,
+            notes: Vec::new(),
+        })
+    }
+
+    /// Turns the matrix so that its rows are the words; the length of the vocabulary tells, if it can.
+    fn words_by_documents<T: Scalar>(
+        &self,
+        table: Table<T>,
+        words: Option<usize>,
+    ) -> anyhow::Result<Table<T>> {
+        let (n, m) = (table.matrix.rows(), table.matrix.cols());
+        let rows_are_words = self.transpose || (words == Some(n) && words != Some(m));
+        let found = if rows_are_words { n } else { m };
+        if let Some(words) = words.filter(|words| *words != found) {
+            let file = self.vocabulary.as_deref().unwrap_or(Path::new("")).display();
+            bail!("{file} has {words} words and {} is {n} × {m}: one side must be as long", self.name());
+        }
+        Ok(if rows_are_words { table } else { table.transpose() })
+    }
+}
+
+impl Corpus {
+    /// The counts with rows as in a model: by name if both have names, else in the order they have.
+    fn in_order_of(mut self, names: Option<&[String]>, n: usize, path: &Path) -> anyhow::Result<Self> {
+        let Some(names) = names.filter(|names| **names != self.words[..]) else {
+            if self.words.len() == n {
+                return Ok(self);
+            }
+            bail!(
+                "{} has {n} words and the input {}: give the --vocabulary of the input",
+                path.display(),
+                self.words.len()
+            );
+        };
+        let place: HashMap<&str, usize> =
+            names.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+        let rows: Vec<Option<usize>> =
+            self.words.iter().map(|word| place.get(word.as_str()).copied()).collect();
+        if rows.iter().all(Option::is_none) {
+            bail!("{} knows none of the words of the input: give the right --vocabulary", path.display());
+        }
+        self.pick(n, |i| rows[i])?;
+        self.words = names.to_vec();
+        Ok(self)
+    }
+
+    /// Leaves out words that no topic has: their probability is zero whatever the weights.
+    pub fn leave_out(&mut self, topics: &Mat<f64>) -> anyhow::Result<()> {
+        let sums = topics.row_sums();
+        if sums.contains(&0.0) {
+            self.pick(sums.len(), |i| (sums[i] > 0.0).then_some(i))?;
+        }
+        Ok(())
+    }
+
+    /// Moves every row to its place among n; those without a place are counted as unknown.
+    fn pick(&mut self, n: usize, place: impl Fn(usize) -> Option<usize>) -> anyhow::Result<()> {
+        let (before, counts) = (self.counts.view().sum(), self.counts.view());
+        let known = Sparse::from_triplets(n, counts.cols(), klnmf::Order::Columns, |put| {
+            let mut result = Ok::<(), klnmf::Error>(());
+            counts.for_each(|i, j, x| {
+                if let (Ok(()), Some(row)) = (&result, place(i)) {
+                    result = put(row, j, x);
+                }
+            });
+            result
+        })?;
+        self.counts = Stored::Sparse(known);
+        self.unknown += (before - self.counts.view().sum()).round() as usize;
+        Ok(())
+    }
+}
+
+/// Which words do not count, and why.
+fn left_out(dropped: &klnmf_text::Dropped) -> Option<String> {
+    let reasons = [
+        (dropped.rare, "in too few documents"),
+        (dropped.common, "in too many"),
+        (dropped.stop_words, "stop words"),
+        (dropped.surplus, "beyond --max-words"),
+    ];
+    let reasons: Vec<String> =
+        reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
+    (!reasons.is_empty()).then(|| format!("different words left out: {}", reasons.join(", ")))
+}
+
+/// The lines of a small file, without their ends.
+fn read_lines(path: &Path) -> anyhow::Result<Vec<String>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(text.trim_start_matches('\u{feff}').lines().map(|line| line.trim_end().to_owned()).collect())
+}

@@ -1,0 +1,410 @@
+//! `klnmf topics`: from texts to topics.
+
+mod corpus;
+mod report;
+mod tables;
+
+use super::{Output, parse_seconds, thread_count};
+use crate::{input, interrupt, progress, summary};
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use corpus::{Corpus, Input};
+use klnmf::{Solver, Status, TopicInfo, TopicModel, TopicSettings, Weights};
+use klnmf_io::Model;
+use serde_json::{Map, Value, json};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Find the topics of a collection of texts, with a certificate for every document
+///
+/// INPUT is a folder of .txt files, a .txt file with one document per line, a column of a .csv, .tsv or .jsonl file,
+/// or a matrix of counts, documents × words (.npz, .mtx, .npy, .csv), with its --vocabulary. Results go to the folder
+/// of --out: model.npz, topics.csv, documents.csv, report.html.
+///
+/// With --model the topics are those of an earlier run, and only the documents' weights are found: each of them comes
+/// with a bound, in nats, on how much better any other weights could explain it.
+///
+/// Examples:
+///   klnmf topics articles/ --topics 20
+///   klnmf topics abstracts.csv --column abstract --topics 30 --stop-words english
+///   klnmf topics counts.npz --vocabulary words.txt --topics 50 --out newsgroups
+///   klnmf topics new_articles/ --model topics/model.npz --out new
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub struct Topics {
+    #[command(flatten)]
+    input: Input,
+    /// The number of topics
+    #[arg(long, short = 'k', value_name = "K", required_unless_present = "model", conflicts_with = "model")]
+    topics: Option<usize>,
+    /// Use the topics of this model, and find the weights of the documents only
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+    /// Pseudo-count of every topic in every document: more makes documents more mixed
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    topic_prior: Option<f64>,
+    /// Pseudo-count of every word in every topic: more makes topics more alike
+    #[arg(long, value_name = "B", allow_negative_numbers = true)]
+    word_prior: Option<f64>,
+    /// The method that finds the topics
+    #[arg(long, value_enum, default_value = "auto")]
+    solver: Method,
+    /// The most accesses to the data
+    #[arg(long, value_name = "N", default_value_t = 500, allow_negative_numbers = true)]
+    max_iter: usize,
+    /// Done when ten accesses gain less than this, in nats for each word; 0 never stops early
+    #[arg(long, value_name = "NATS", default_value_t = 1e-5, allow_negative_numbers = true)]
+    tol: f64,
+    /// Stop after this many seconds
+    #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
+    time_limit: Option<Duration>,
+    /// The share of the words that is kept aside to measure the perplexity; 0 for none
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, allow_negative_numbers = true)]
+    held_out: f64,
+    /// Words and documents to list for each topic
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Of the random start and of the words that are kept aside
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    seed: u64,
+    /// Threads; 0 means one per core. The result does not depend on it
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    threads: usize,
+    /// The folder for the results; it is made if it is not there
+    #[arg(long, short, value_name = "FOLDER", default_value = "topics")]
+    out: PathBuf,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Methods by name.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Method {
+    /// The quickest way to the factorisation, then expectation maximisation with the pseudo-counts
+    Auto,
+    /// Primal-dual steps with projections on the simplex, as in the paper; then the same
+    Simplex,
+}
+
+impl Topics {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        anyhow::ensure!(
+            (0.0..1.0).contains(&self.held_out),
+            "--held-out {}: a share from 0 to below 1 is needed",
+            self.held_out
+        );
+        let settings = self.settings()?;
+        match &self.model {
+            Some(path) => self.weigh(path, settings),
+            None => self.fit(settings),
+        }
+    }
+
+    fn settings(&self) -> anyhow::Result<TopicSettings> {
+        let default = TopicSettings::default();
+        let settings = TopicSettings {
+            solver: if self.solver == Method::Auto { Solver::Auto } else { Solver::Simplex },
+            topic_prior: self.topic_prior.unwrap_or(default.topic_prior),
+            word_prior: self.word_prior.unwrap_or(default.word_prior),
+            max_iter: self.max_iter,
+            tol: self.tol,
+            time_limit: self.time_limit,
+            stop: Some(interrupt::flag()),
+            seed: self.seed,
+            threads: self.threads,
+            ..default
+        };
+        settings.validate()?;
+        Ok(settings)
+    }
+
+    /// Finds topics.
+    fn fit(&self, settings: TopicSettings) -> anyhow::Result<ExitCode> {
+        let k = self.topics.context("--topics is needed: how many?")?;
+        let folder = OutFolder::new(&self.out, &["model.npz", "topics.csv", "documents.csv", "report.html"])?;
+        let corpus = self.input.read()?;
+        let v = corpus.counts.view();
+        klnmf::check_rank(v, k).with_context(|| self.input.name())?;
+        folder.create()?;
+        let begun = Instant::now();
+        let bar = progress::bar(self.max_iter, self.output.quiet);
+        let mut watch = |info: &TopicInfo| {
+            bar.set_position(info.iteration as u64);
+            bar.set_message(format!("objective {:.6e}", info.objective));
+            ControlFlow::Continue(())
+        };
+        let (held_out, start) = self.measure(&corpus, k, &settings, &mut watch)?;
+        let found = match start {
+            Some((w, h)) => klnmf::topics_from(v, w, h, &settings, &mut watch),
+            None => klnmf::topics(v, k, &settings, &mut watch),
+        };
+        bar.finish_and_clear();
+        let found = found.with_context(|| self.input.name())?;
+        let seconds = begun.elapsed().as_secs_f64();
+
+        let top = tables::Top::new(&corpus, &found, self.top);
+        let facts = self.facts(&corpus, &found, &top, held_out, seconds, &settings);
+        klnmf_io::write_model(&folder.file("model.npz"), &model(&corpus, &found, &facts))?;
+        tables::write_topics(&folder.file("topics.csv"), &corpus, &top)?;
+        tables::write_documents(&folder.file("documents.csv"), &corpus, &found.weights)?;
+        let report = report::Report {
+            name: self.input.name(),
+            corpus: &corpus,
+            top: &top,
+            found: &found,
+            facts: &facts,
+        };
+        report.write(&folder.file("report.html"), self.top)?;
+        self.tell(&corpus, &top, facts)?;
+        Ok(exit_code(found.status))
+    }
+
+    /// The perplexity of words that were kept aside, for topics found without them, and these as a start.
+    fn measure(
+        &self,
+        corpus: &Corpus,
+        k: usize,
+        settings: &TopicSettings,
+        watch: &mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
+    ) -> anyhow::Result<(Option<f64>, Option<(klnmf::Mat<f64>, klnmf::Mat<f64>)>)> {
+        if self.held_out == 0.0 {
+            return Ok((None, None));
+        }
+        let (train, held) = corpus.hold_out(self.held_out, self.seed)?;
+        let held_sum = held.view().sum();
+        if held_sum == 0.0 || train.view().sum() == 0.0 {
+            return Ok((None, None));
+        }
+        let (w, h) = klnmf::init(&train, k, &klnmf::Settings { seed: self.seed, ..Default::default() })?;
+        let found = klnmf::topics_from(&train, w, h, settings, watch)?;
+        let logs = klnmf::log_likelihoods(&held, &found.topics, &found.weights.weights)?;
+        let perplexity = klnmf::perplexity(logs.iter().sum(), held_sum);
+        let sizes: Vec<f64> = corpus.lengths();
+        let start = klnmf::to_poisson(&found.topics, &found.weights.weights, &sizes);
+        Ok((Some(perplexity), Some(start)))
+    }
+
+    /// Weights of new documents for the topics of a model.
+    fn weigh(&self, path: &Path, mut settings: TopicSettings) -> anyhow::Result<ExitCode> {
+        let model = klnmf_io::read_model::<f64>(path)?;
+        let metadata: Value = serde_json::from_str(&model.metadata).unwrap_or_default();
+        if self.topic_prior.is_none() {
+            settings.topic_prior = metadata["topic_prior"].as_f64().unwrap_or(0.0);
+        }
+        let folder = OutFolder::new(&self.out, &["documents.csv", "weights.npz"])?;
+        let mut corpus = self.input.read_known(path, &model)?;
+        corpus.leave_out(&model.w)?;
+        folder.create()?;
+        let v = corpus.counts.view();
+        let begun = Instant::now();
+        let bar = progress::bar(v.cols(), self.output.quiet);
+        let found = klnmf::topic_weights(v, &model.w, &settings, &|done| bar.set_position(done as u64));
+        bar.finish_and_clear();
+        let found = found.with_context(|| self.input.name())?;
+        let facts = self.weight_facts(&corpus, &found, begun.elapsed().as_secs_f64(), &settings);
+        tables::write_documents(&folder.file("documents.csv"), &corpus, &found)?;
+        let written = weights_model(&corpus, &model, &found, &facts);
+        klnmf_io::write_model(&folder.file("weights.npz"), &written)?;
+        self.tell_weights(&corpus, &found, facts)?;
+        Ok(exit_code(found.status))
+    }
+
+    fn facts(
+        &self,
+        corpus: &Corpus,
+        found: &TopicModel,
+        top: &tables::Top,
+        held_out: Option<f64>,
+        seconds: f64,
+        settings: &TopicSettings,
+    ) -> Map<String, Value> {
+        let mut facts = self.weight_facts(corpus, &found.weights, seconds, settings);
+        facts.insert("status".into(), json!(summary::status(found.status)));
+        facts.insert("solver".into(), json!(settings.solver.name()));
+        facts.insert("iterations".into(), json!(found.iterations));
+        facts.insert("topics".into(), json!(found.topics.cols()));
+        facts.insert("word_prior".into(), json!(settings.word_prior));
+        facts.insert("held_out".into(), json!(self.held_out));
+        facts.insert("held_out_perplexity".into(), held_out.map_or(Value::Null, summary::number));
+        facts.insert("coherence".into(), top.mean_coherence().map_or(Value::Null, summary::number));
+        facts.insert("seed".into(), json!(self.seed));
+        facts
+    }
+
+    fn weight_facts(
+        &self,
+        corpus: &Corpus,
+        found: &Weights,
+        seconds: f64,
+        settings: &TopicSettings,
+    ) -> Map<String, Value> {
+        let words: f64 = corpus.counts.view().sum();
+        let object = json!({
+            "status": summary::status(found.status),
+            "seconds": seconds,
+            "documents": corpus.documents.len(),
+            "vocabulary": corpus.words.len(),
+            "words": words,
+            "unknown_words": corpus.unknown,
+            "perplexity": summary::number(found.perplexity(words)),
+            "gap": summary::number(found.gaps.iter().sum()),
+            "largest_gap": summary::number(found.gaps.iter().copied().fold(0.0, f64::max)),
+            "unconverged": found.unconverged,
+            "topic_prior": settings.topic_prior,
+            "threads": thread_count(self.threads),
+        });
+        object.as_object().cloned().unwrap_or_default()
+    }
+
+    fn tell(&self, corpus: &Corpus, top: &tables::Top, facts: Map<String, Value>) -> anyhow::Result<()> {
+        if self.output.json {
+            return summary::print_json(facts);
+        }
+        if self.output.quiet {
+            return Ok(());
+        }
+        let mut text = corpus.text();
+        for topic in &top.topics {
+            let words: Vec<&str> =
+                topic.by_relevance.iter().take(8).map(|w| corpus.words[w.row].as_str()).collect();
+            text += &format!("{:>5.1} %      {}\n", 100.0 * topic.share, words.join(" "));
+        }
+        let number = |key: &str| facts[key].as_f64();
+        text += &format!(
+            "fit          {} after {} data accesses in {:.1} s, perplexity {:.1}\n",
+            facts["status"].as_str().unwrap_or_default().replace('_', " "),
+            facts["iterations"],
+            number("seconds").unwrap_or_default(),
+            number("perplexity").unwrap_or(f64::INFINITY)
+        );
+        if let Some(perplexity) = number("held_out_perplexity") {
+            text += &format!(
+                "held out     perplexity {perplexity:.1} on {:.0} % of the words, kept aside\n",
+                100.0 * self.held_out
+            );
+        }
+        if let Some(coherence) = number("coherence") {
+            text += &format!("coherence    {coherence:.3} (mean NPMI of the top words)\n");
+        }
+        text += &certificate_text(&facts);
+        text += &format!(
+            "results      {}: model.npz, topics.csv, documents.csv, report.html\n",
+            self.out.display()
+        );
+        summary::print(&text)
+    }
+
+    fn tell_weights(
+        &self,
+        corpus: &Corpus,
+        found: &Weights,
+        facts: Map<String, Value>,
+    ) -> anyhow::Result<()> {
+        if self.output.json {
+            return summary::print_json(facts);
+        }
+        if self.output.quiet {
+            return Ok(());
+        }
+        let mut text = corpus.text();
+        text += &format!(
+            "weights      {} topics in {:.2} s, perplexity {:.1}\n",
+            found.weights.rows(),
+            facts["seconds"].as_f64().unwrap_or_default(),
+            facts["perplexity"].as_f64().unwrap_or(f64::INFINITY)
+        );
+        text += &certificate_text(&facts);
+        text += &format!("results      {}: documents.csv, weights.npz\n", self.out.display());
+        summary::print(&text)
+    }
+}
+
+fn certificate_text(facts: &Map<String, Value>) -> String {
+    let number = |key: &str| facts[key].as_f64().unwrap_or(f64::INFINITY);
+    let mut text = format!(
+        "certificate  with these topics no other weights explain a document better by more than {:.1e} nats, all together {:.1e}\n",
+        number("largest_gap"),
+        number("gap")
+    );
+    if number("unconverged") > 0.0 {
+        text += &format!("note         {} documents did not reach the tolerance\n", facts["unconverged"]);
+    }
+    text
+}
+
+/// The folder of the results, made when the input has been read and before the work, so that this cannot fail for that.
+struct OutFolder<'a> {
+    path: &'a Path,
+}
+
+impl<'a> OutFolder<'a> {
+    fn new(path: &'a Path, files: &[&str]) -> anyhow::Result<Self> {
+        if path.exists() && !path.is_dir() {
+            bail!("--out {}: it is a file, give the name of a folder", path.display());
+        }
+        let folder = Self { path };
+        if path.exists() {
+            let files: Vec<PathBuf> = files.iter().map(|name| folder.file(name)).collect();
+            input::check_outputs(&[], &files)?;
+        }
+        Ok(folder)
+    }
+
+    fn create(&self) -> anyhow::Result<()> {
+        let path = self.path;
+        std::fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+fn exit_code(status: Status) -> ExitCode {
+    if status == Status::Stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS }
+}
+
+/// The facts as the metadata of a model: what does not change from run to run.
+fn metadata(facts: &Map<String, Value>) -> String {
+    let mut metadata = facts.clone();
+    metadata.remove("seconds");
+    metadata.remove("threads");
+    metadata.insert("kind".into(), json!("topics"));
+    metadata.insert("klnmf".into(), json!(env!("CARGO_PKG_VERSION")));
+    Value::Object(metadata).to_string()
+}
+
+fn model(corpus: &Corpus, found: &TopicModel, facts: &Map<String, Value>) -> Model<f64> {
+    Model {
+        w: found.topics.clone(),
+        h: found.weights.weights.clone(),
+        metadata: metadata(facts),
+        row_names: Some(corpus.words.clone()),
+        col_names: Some(corpus.documents.clone()),
+        part_names: None,
+        columns: columns(&found.weights),
+    }
+}
+
+fn weights_model(
+    corpus: &Corpus,
+    model: &Model<f64>,
+    found: &Weights,
+    facts: &Map<String, Value>,
+) -> Model<f64> {
+    Model {
+        w: model.w.clone(),
+        h: found.weights.clone(),
+        metadata: metadata(facts),
+        row_names: Some(corpus.words.clone()),
+        col_names: Some(corpus.documents.clone()),
+        part_names: None,
+        columns: columns(found),
+    }
+}
+
+fn columns(weights: &Weights) -> Vec<(String, Vec<f64>)> {
+    vec![("gap".into(), weights.gaps.clone()), ("log_likelihood".into(), weights.log_likelihood.clone())]
+}

@@ -1,0 +1,196 @@
+//! The tables of a topic model, and what they are made of.
+
+use super::corpus::Corpus;
+use klnmf::{Mat, TopicModel, Weights};
+use std::io::Write;
+use std::path::Path;
+
+/// The weight of the probability in the relevance of a word (Sievert & Shirley 2014).
+const LAMBDA: f64 = 0.6;
+
+/// A word of a topic.
+#[derive(Clone, Copy)]
+pub struct Word {
+    pub row: usize,
+    pub probability: f64,
+    /// Its probability in the topic over that in the corpus.
+    pub lift: f64,
+    /// λ·ln(probability) + (1 − λ)·ln(lift): high for words that are frequent here and rarer elsewhere.
+    pub relevance: f64,
+}
+
+/// A topic with its foremost words.
+pub struct Topic {
+    /// Counted from 1, as in the tables.
+    pub number: usize,
+    /// The part of the words of the corpus that it explains.
+    pub share: f64,
+    pub by_probability: Vec<Word>,
+    pub by_relevance: Vec<Word>,
+    /// The mean NPMI of its most probable words.
+    pub coherence: Option<f64>,
+    /// The most similar other topics, by cosine, foremost first.
+    pub similar: Vec<(usize, f64)>,
+    /// Documents with the highest weights.
+    pub typical: Vec<(usize, f64)>,
+}
+
+/// All topics, the largest first.
+pub struct Top {
+    pub topics: Vec<Topic>,
+}
+
+impl Top {
+    pub fn new(corpus: &Corpus, found: &TopicModel, top: usize) -> Self {
+        let lengths = corpus.lengths();
+        let total: f64 = lengths.iter().sum();
+        let corpus_share: Vec<f64> = corpus.counts.view().row_sums().iter().map(|n| n / total).collect();
+        let weights = &found.weights.weights;
+        let k = weights.rows();
+        let similarities = cosines(&found.topics);
+        let mut topics: Vec<Topic> = (0..k)
+            .map(|t| {
+                let share = (0..weights.cols()).map(|j| weights[(t, j)] * lengths[j]).sum::<f64>() / total;
+                let words: Vec<Word> = (0..corpus.words.len())
+                    .map(|row| word(row, found.topics[(row, t)], corpus_share[row]))
+                    .filter(|word| word.probability > 0.0)
+                    .collect();
+                Topic {
+                    number: t + 1,
+                    share,
+                    by_probability: foremost(&words, top, |word| word.probability),
+                    by_relevance: foremost(&words, top, |word| word.relevance),
+                    coherence: None,
+                    similar: foremost_of(
+                        k,
+                        3,
+                        |other| if other == t { -1.0 } else { similarities[(t, other)] },
+                    ),
+                    typical: foremost_of(weights.cols(), top, |j| {
+                        if lengths[j] > 0.0 { weights[(t, j)] } else { -1.0 }
+                    }),
+                }
+            })
+            .collect();
+        let rows: Vec<Vec<usize>> =
+            topics.iter().map(|topic| topic.by_probability.iter().map(|word| word.row).collect()).collect();
+        let coherences = klnmf_text::npmi(corpus.counts.view(), &rows);
+        topics.iter_mut().zip(coherences).for_each(|(topic, coherence)| topic.coherence = coherence);
+        topics.sort_by(|a, b| b.share.total_cmp(&a.share));
+        Self { topics }
+    }
+
+    pub fn mean_coherence(&self) -> Option<f64> {
+        let known: Vec<f64> = self.topics.iter().filter_map(|topic| topic.coherence).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    }
+}
+
+fn word(row: usize, probability: f64, in_corpus: f64) -> Word {
+    // A word that the corpus does not have gets its probability from the pseudo-counts alone, and is of no interest.
+    let lift = if in_corpus > 0.0 { probability / in_corpus } else { 0.0 };
+    let relevance =
+        if lift > 0.0 { LAMBDA * probability.ln() + (1.0 - LAMBDA) * lift.ln() } else { f64::NEG_INFINITY };
+    Word { row, probability, lift, relevance }
+}
+
+fn foremost(words: &[Word], top: usize, key: impl Fn(&Word) -> f64) -> Vec<Word> {
+    let mut words = words.to_vec();
+    let order = |a: &Word, b: &Word| key(b).total_cmp(&key(a)).then(a.row.cmp(&b.row));
+    if words.len() > top && top > 0 {
+        words.select_nth_unstable_by(top - 1, order);
+    }
+    words.truncate(top);
+    words.sort_by(order);
+    words
+}
+
+/// The `top` numbers below `n` with the highest keys that are not negative.
+fn foremost_of(n: usize, top: usize, key: impl Fn(usize) -> f64) -> Vec<(usize, f64)> {
+    let mut all: Vec<(usize, f64)> = (0..n).map(|i| (i, key(i))).filter(|x| x.1 > 0.0).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    all.truncate(top);
+    all
+}
+
+/// The cosines between all columns.
+fn cosines(x: &Mat<f64>) -> Mat<f64> {
+    let dot = |a: usize, b: usize| x.col(a).iter().zip(x.col(b)).map(|(a, b)| a * b).sum::<f64>();
+    let norms: Vec<f64> = (0..x.cols()).map(|k| dot(k, k).sqrt().max(f64::MIN_POSITIVE)).collect();
+    let mut cosines = Mat::zeros(x.cols(), x.cols());
+    for a in 0..x.cols() {
+        for b in 0..=a {
+            let cosine = dot(a, b) / (norms[a] * norms[b]);
+            (cosines[(a, b)], cosines[(b, a)]) = (cosine, cosine);
+        }
+    }
+    cosines
+}
+
+/// A line for every topic and word that is foremost by probability or by relevance.
+pub fn write_topics(path: &Path, corpus: &Corpus, top: &Top) -> anyhow::Result<()> {
+    klnmf_io::atomically(path, |out| {
+        writeln!(out, "topic,share,coherence,word,probability,lift,relevance,rank,relevance_rank")?;
+        for topic in &top.topics {
+            let others = topic.by_relevance.iter().filter(|word| rank(&topic.by_probability, word).is_none());
+            for word in topic.by_probability.iter().chain(others) {
+                let number = |rank: Option<usize>| rank.map_or(String::new(), |rank| (rank + 1).to_string());
+                writeln!(
+                    out,
+                    "{},{:.6},{},{},{},{},{},{},{}",
+                    topic.number,
+                    topic.share,
+                    topic.coherence.map_or(String::new(), |c| format!("{c:.4}")),
+                    quoted(&corpus.words[word.row]),
+                    word.probability,
+                    word.lift,
+                    word.relevance,
+                    number(rank(&topic.by_probability, word)),
+                    number(rank(&topic.by_relevance, word))
+                )?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn rank(words: &[Word], word: &Word) -> Option<usize> {
+    words.iter().position(|other| other.row == word.row)
+}
+
+/// A line for every document: its length, its gap in nats, its main topic and all weights.
+pub fn write_documents(path: &Path, corpus: &Corpus, found: &Weights) -> anyhow::Result<()> {
+    let (weights, lengths) = (&found.weights, corpus.lengths());
+    klnmf_io::atomically(path, |out| {
+        let topics: String = (1..=weights.rows()).map(|t| format!(",topic{t}")).collect();
+        writeln!(out, "document,words,log_likelihood,gap,main_topic{topics}")?;
+        for (j, name) in corpus.documents.iter().enumerate() {
+            let x = weights.col(j);
+            // The first of the largest.
+            let main = (0..x.len()).rev().max_by(|a, b| x[*a].total_cmp(&x[*b])).map_or(0, |t| t + 1);
+            let main = if lengths[j] > 0.0 { main.to_string() } else { String::new() };
+            write!(
+                out,
+                "{},{},{},{},{main}",
+                quoted(name),
+                lengths[j],
+                found.log_likelihood[j],
+                found.gaps[j]
+            )?;
+            x.iter().try_for_each(|x| write!(out, ",{x}"))?;
+            writeln!(out)?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// A cell of a CSV file.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into()
+    }
+}

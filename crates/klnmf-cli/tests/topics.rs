@@ -1,0 +1,167 @@
+//! `klnmf topics` from the outside.
+
+mod common;
+
+use common::Place;
+use klnmf_io::read_model;
+use std::fs;
+
+const SUBJECTS: [[&str; 8]; 3] = [
+    ["violin", "orchestra", "concert", "melody", "piano", "conductor", "symphony", "choir"],
+    ["galaxy", "telescope", "planet", "orbit", "comet", "astronomer", "nebula", "asteroid"],
+    ["flour", "oven", "butter", "dough", "yeast", "recipe", "sugar", "bakery"],
+];
+
+/// A text about one subject for the most part, with some words that all share.
+fn text(number: usize) -> String {
+    let subject = number % 3;
+    // Multiplicative hashing: the high bits look random.
+    let hash = |i: usize| ((number * 60 + i) as u32).wrapping_mul(2_654_435_761) >> 16;
+    (0..60)
+        .map(|i| match hash(i) as usize {
+            h if h % 10 == 0 => "the",
+            h if h % 10 == 1 => SUBJECTS[(subject + 1) % 3][h / 10 % 8],
+            h => SUBJECTS[subject][h / 10 % 8],
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn folder_of_texts(place: &Place, name: &str, count: usize) {
+    fs::create_dir(place.path(name)).unwrap();
+    (0..count).for_each(|n| fs::write(place.path(&format!("{name}/{n:03}.txt")), text(n)).unwrap());
+}
+
+fn read(place: &Place, name: &str) -> String {
+    fs::read_to_string(place.path(name)).unwrap()
+}
+
+#[test]
+fn a_folder_of_texts_becomes_topics() {
+    let place = Place::new();
+    folder_of_texts(&place, "texts", 60);
+    let found = place.json("topics texts --topics 3 --max-df 90%");
+    assert_eq!((found["documents"].as_u64(), found["topics"].as_u64()), (Some(60), Some(3)));
+    assert_eq!((found["vocabulary"].as_u64(), found["unconverged"].as_u64()), (Some(24), Some(0)));
+    assert!(found["held_out_perplexity"].as_f64().unwrap() > 8.0);
+    assert!(found["held_out_perplexity"].as_f64().unwrap() < 20.0);
+    assert!(found["largest_gap"].as_f64().unwrap() < 1e-3);
+
+    // Every topic is about one subject, and the table says so.
+    let table = read(&place, "topics/topics.csv");
+    for topic in 1..=3 {
+        let words: Vec<&str> = table
+            .lines()
+            .filter(|line| line.starts_with(&format!("{topic},")))
+            .filter(|line| {
+                line.split(',').nth(7).is_some_and(|rank| rank.parse().is_ok_and(|rank: u32| rank <= 5))
+            })
+            .map(|line| line.split(',').nth(3).unwrap())
+            .collect();
+        assert_eq!(words.len(), 5);
+        assert!(SUBJECTS.iter().any(|subject| words.iter().all(|word| subject.contains(word))), "{words:?}");
+    }
+    let documents = read(&place, "topics/documents.csv");
+    assert_eq!(documents.lines().count(), 61);
+    for line in documents.lines().skip(1) {
+        let weights: f64 = line.split(',').skip(5).map(|x| x.parse::<f64>().unwrap()).sum();
+        assert!((weights - 1.0).abs() < 1e-9, "{line}");
+    }
+    let model = read_model::<f64>(&place.path("topics/model.npz")).unwrap();
+    assert!(model.w.col_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-9));
+    assert_eq!(model.row_names.unwrap().len(), 24);
+    let page = read(&place, "topics/report.html");
+    assert!(page.contains("violin") && page.contains("Typical documents") && !page.contains("http"));
+    // The same bytes again, on another number of threads.
+    place.ok("topics texts --topics 3 --max-df 90% --threads 1 --out again");
+    assert!(
+        fs::read(place.path("again/model.npz")).unwrap() == fs::read(place.path("topics/model.npz")).unwrap()
+    );
+}
+
+#[test]
+fn all_forms_of_input_agree() {
+    let place = Place::new();
+    folder_of_texts(&place, "texts", 30);
+    let texts: Vec<String> = (0..30).map(text).collect();
+    place.write("lines.txt", texts.join("\n"));
+    place.write(
+        "table.csv",
+        format!("n,body\n{}", texts.iter().map(|t| format!("1,\"{t}\"\n")).collect::<String>()),
+    );
+    let objects = texts.iter().map(|t| format!("{}\n", serde_json::json!({ "text": t })));
+    place.write("objects.jsonl", objects.collect::<String>());
+    let options = "--topics 3 --max-df 1.0 --min-df 1";
+    let perplexity = |input: &str| place.json(&format!("topics {input} {options}"))["perplexity"].clone();
+    let first = perplexity("texts");
+    assert_eq!(perplexity("lines.txt"), first);
+    assert_eq!(perplexity("table.csv --column body"), first);
+    assert_eq!(perplexity("objects.jsonl"), first);
+
+    // The counts of the same texts, in both directions.
+    let model = read_model::<f64>(&place.path("topics/model.npz")).unwrap();
+    let words = model.row_names.unwrap();
+    place.write("words.txt", words.join("\n"));
+    let count = |word: &String, text: &String| text.split(' ').filter(|w| w == word).count().to_string();
+    let rows = texts.iter().map(|t| words.iter().map(|w| count(w, t)).collect::<Vec<_>>().join(",") + "\n");
+    place.write("counts.csv", rows.collect::<String>());
+    let columns =
+        words.iter().map(|w| texts.iter().map(|t| count(w, t)).collect::<Vec<_>>().join(",") + "\n");
+    place.write("turned.csv", columns.collect::<String>());
+    for input in ["counts.csv", "turned.csv"] {
+        let found = place.json(&format!("topics {input} --vocabulary words.txt --topics 3"));
+        assert_eq!(found["words"].as_f64(), Some(1800.0), "{input}");
+        let (a, b) = (found["perplexity"].as_f64().unwrap(), first.as_f64().unwrap());
+        assert!((a - b).abs() < 1e-3 * b, "{input}: {a} {b}");
+    }
+}
+
+#[test]
+fn new_documents_are_weighed_by_a_model() {
+    let place = Place::new();
+    folder_of_texts(&place, "texts", 60);
+    place.ok("topics texts --topics 3 --max-df 90%");
+    place.write(
+        "new.txt",
+        "violin concert symphony choir zeppelin\n\ngalaxy orbit comet planet nebula orbit\n",
+    );
+    let found = place.json("topics new.txt --model topics/model.npz --out new");
+    assert_eq!((found["documents"].as_u64(), found["unknown_words"].as_u64()), (Some(3), Some(1)));
+    assert!(found["largest_gap"].as_f64().unwrap() < 1e-4);
+    let table = read(&place, "new/documents.csv");
+    let lines: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let weights = |line: usize| -> Vec<f64> { lines[line][5..].iter().map(|x| x.parse().unwrap()).collect() };
+    assert!(weights(0).iter().any(|x| *x > 0.7) && weights(2).iter().any(|x| *x > 0.7));
+    assert!(weights(1).iter().all(|x| (x - 1.0 / 3.0).abs() < 1e-12), "an empty document has even weights");
+    assert_ne!(lines[0][4], lines[2][4], "they are about different things");
+    place.fails("topics new.txt --model nothing.npz --out x", 1, &["nothing.npz"]);
+}
+
+#[test]
+fn degenerate_input_has_a_defined_answer_or_one_line() {
+    let place = Place::new();
+    fs::create_dir(place.path("empty")).unwrap();
+    place.fails("topics empty --topics 2 --out x", 1, &["empty", ".txt"]);
+    place.write("nothing.txt", "");
+    place.fails("topics nothing.txt --topics 2 --out x", 1, &["nothing.txt"]);
+    place.fails("topics missing --topics 2 --out x", 1, &["missing"]);
+    place.write("rare.txt", "one two\nthree four\n");
+    place.fails("topics rare.txt --topics 2 --out x", 1, &["--min-df"]);
+    place.write("binary.txt", [0u8, 1, 2, 3, 0, 255]);
+    place.fails("topics binary.txt --topics 2 --out x", 1, &["binary.txt"]);
+    place.write("table.csv", "a,b\nx,y\n");
+    place.fails("topics table.csv --topics 2 --out x", 1, &["--column", "a"]);
+    place.fails("topics rare.txt --topics 0 --min-df 1 --max-df 1.0 --out x", 1, &["rank 0"]);
+    place.fails("topics rare.txt --topics 2 --held-out 2 --out x", 1, &["--held-out"]);
+    place.fails("topics rare.txt --topics 2 --topic-prior=-1 --out x", 1, &["topic_prior"]);
+    place.fails("topics rare.txt --out x", 2, &["--topics"]);
+
+    // One word; an empty document; more topics than words; bytes that are not UTF-8.
+    place.write("one.txt", "word word\nword\n\nword\n");
+    let found = place.json("topics one.txt --topics 2 --min-df 1 --max-df 1.0");
+    assert!((found["perplexity"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    place.json("topics rare.txt --topics 6 --min-df 1 --max-df 1.0");
+    place.write("latin.txt", b"caf\xe9 caf\xe9 olive\nolive caf\xe9\n");
+    let text = place.ok("topics latin.txt --topics 1 --min-df 1 --max-df 1.0");
+    assert!(text.contains("café") && text.contains("Windows-1252"), "{text}");
+}

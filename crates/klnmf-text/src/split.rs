@@ -1,0 +1,57 @@
+//! Counts parted in two, one part to learn from and one to be predicted (document completion).
+
+use crate::Error;
+use klnmf::{Matrix, Order, Sparse};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::borrow::Cow;
+
+/// One number is drawn per occurrence. No corpus that fits in memory has as many, but a matrix of other things may.
+const MOST: f64 = 1e10;
+
+/// Parts the counts in (train, held): every single occurrence of a word is held out with probability `share`, independently
+/// of all others. Train + held = counts; of a count that is not whole the fraction stays in train.
+///
+/// If counts are Poisson, so are both parts, and they are independent: what the model says of train can be judged on held,
+/// scaled by share / (1 − share). The same seed gives the same parts, whether the counts are stored by rows or columns.
+pub fn hold_out(counts: &Sparse<f64>, share: f64, seed: u64) -> Result<(Sparse<f64>, Sparse<f64>), Error> {
+    if !(0.0..=1.0).contains(&share) {
+        return Err(Error::setting(share, "the share to hold out must lie between 0 and 1"));
+    }
+    let counts = by_columns(counts)?;
+    let view = counts.view();
+    view.check()?;
+    if view.sum() > MOST {
+        let must = format!("the sum of all counts must not exceed {MOST:e}: divide them by a constant");
+        return Err(Error::setting(view.sum(), must));
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (mut train, mut held) = (Vec::with_capacity(counts.nnz()), Vec::with_capacity(counts.nnz()));
+    view.for_each(|_, _, count| {
+        let taken = (0..count as u64).filter(|_| rng.random_bool(share)).count() as f64;
+        train.push(count - taken);
+        held.push(taken);
+    });
+    Ok((with_values(view, &train)?, with_values(view, &held)?))
+}
+
+/// The same matrix by columns: the one order in which numbers are drawn.
+fn by_columns(counts: &Sparse<f64>) -> Result<Cow<'_, Sparse<f64>>, Error> {
+    Ok(match counts.view().order() {
+        Order::Columns => Cow::Borrowed(counts),
+        Order::Rows => Cow::Owned(Sparse::reordered(counts.view())?),
+    })
+}
+
+/// The matrix with other values for its stored entries; those that are zero now are no longer stored.
+fn with_values(pattern: Matrix<'_, f64>, values: &[f64]) -> Result<Sparse<f64>, Error> {
+    Sparse::from_triplets(pattern.rows(), pattern.cols(), Order::Columns, |put| {
+        let (mut values, mut outcome) = (values.iter(), Ok(()));
+        pattern.for_each(|row, col, _| {
+            if let (Ok(()), Some(value)) = (&outcome, values.next()) {
+                outcome = put(row, col, *value);
+            }
+        });
+        outcome
+    })
+}

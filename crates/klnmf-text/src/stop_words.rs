@@ -1,0 +1,57 @@
+//! Words that say nothing about the subject of a text.
+
+use crate::source::Source;
+use crate::{Error, words};
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::LazyLock;
+
+static ENGLISH: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("stop_words.txt").lines().collect());
+
+/// The words that are not counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StopWords {
+    /// All words count.
+    #[default]
+    None,
+    /// Articles, pronouns, prepositions, auxiliaries and conjunctions of English.
+    English,
+    /// These words, in the form that [`words`] gives.
+    Set(HashSet<String>),
+}
+
+impl StopWords {
+    /// Takes `none`, `english`, or the path of a file with a word per line and comments after `#`.
+    ///
+    /// Lines are taken apart as texts are, so capitals and curly apostrophes do not matter.
+    pub fn parse(option: &str) -> Result<Self, Error> {
+        match option {
+            "none" => Ok(StopWords::None),
+            "english" => Ok(StopWords::English),
+            path => read(Path::new(path)).map(StopWords::Set),
+        }
+    }
+
+    /// Whether the word is not to be counted.
+    pub fn contains(&self, word: &str) -> bool {
+        match self {
+            StopWords::None => false,
+            StopWords::English => ENGLISH.contains(word),
+            StopWords::Set(set) => set.contains(word),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<HashSet<String>, Error> {
+    if !path.exists() {
+        let must = "this is no file: give none, english, or the path of a file with a word per line";
+        return Err(Error::setting(path.display(), must));
+    }
+    let source = Source::read(path)?;
+    let uncommented = source.text.lines().filter_map(|line| line.split('#').next());
+    let set: HashSet<String> = uncommented.flat_map(words).collect();
+    if set.is_empty() {
+        return Err(source.wrong("the file has no words: write one per line, or choose none"));
+    }
+    Ok(set)
+}

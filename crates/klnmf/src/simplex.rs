@@ -1,0 +1,154 @@
+//! The projection on a simplex, exact, eight columns side by side.
+//!
+//! | letter | meaning |
+//! | --- | --- |
+//! | u, s | a column of numbers and their slopes, s ≥ 0 |
+//! | N | what the result must sum to |
+//! | λ | the multiplier: the result is max(u − λs, 0) |
+//!
+//! f(λ) = Σ max(u − λs, 0) falls, is convex and made of straight pieces, so Newton's method from the left finds f(λ) = N
+//! exactly, in as many steps as pieces are passed: a handful. It starts where all entries are positive, which is left of
+//! the solution since max(x, 0) ≥ x. A column that passes more than [`STEPS`] pieces is solved by sorting its breakpoints
+//! u/s, in O(r log r).
+//!
+//! With s = 1 this is the Euclidean projection on {x ≥ 0, Σx = N} (Maculan & de Paula 1989, Michelot 1986); with other
+//! slopes the projection in a diagonal metric on {x ≥ 0, kᵀx = N}: minimising Σ(x − z)²/(2τ) there gives x = max(z − λτk, 0),
+//! so u = kz, s = τk² and x = max(u − λs, 0)/k.
+
+use crate::kernel::simd;
+use crate::{Mat, Scalar};
+
+/// Columns that are worked side by side.
+pub(crate) const LANES: usize = 8;
+/// Newton steps before a column is sorted.
+const STEPS: usize = 24;
+
+/// Replaces every column of `x` by the nearest point of the simplex {x ≥ 0, Σx = 1}.
+///
+/// ```
+/// use klnmf::{Mat, project_onto_simplex};
+/// let mut x = Mat::from_rows(&[&[0.9, 3.0], &[0.5, -1.0]]);
+/// project_onto_simplex(&mut x);
+/// assert!((x[(0, 0)] - 0.7f64).abs() < 1e-15 && (x[(1, 0)] - 0.3).abs() < 1e-15);
+/// assert_eq!((x[(0, 1)], x[(1, 1)]), (1.0, 0.0));
+/// ```
+pub fn project_onto_simplex<T: Scalar>(x: &mut Mat<T>) {
+    let r = x.rows();
+    if r == 0 {
+        return;
+    }
+    let (mut u, mut s) = (vec![T::ZERO; r * LANES], vec![T::ZERO; r * LANES]);
+    let mut projection = Projection::new(r, &mut u, &mut s);
+    for columns in x.as_mut_slice().chunks_mut(r * LANES) {
+        projection.load(columns, |_, _, x| (x, T::ONE));
+        projection.solve(&[1.0; LANES]);
+        projection.store(columns, |_, x| x);
+    }
+}
+
+/// Some columns, up to [`LANES`], entry by entry.
+pub(crate) struct Projection<'a, T> {
+    r: usize,
+    u: &'a mut [[T; LANES]],
+    s: &'a mut [[T; LANES]],
+    lambda: [T; LANES],
+}
+
+impl<'a, T: Scalar> Projection<'a, T> {
+    /// For columns of length r, with room for eight of them twice.
+    pub fn new(r: usize, u: &'a mut [T], s: &'a mut [T]) -> Self {
+        let (u, s) = (&mut u.as_chunks_mut().0[..r], &mut s.as_chunks_mut().0[..r]);
+        Self { r, u, s, lambda: [T::ZERO; LANES] }
+    }
+
+    /// Takes columns of length r, up to eight of them; `f` gives u and s for an entry (column, row, value).
+    pub fn load(&mut self, columns: &[T], f: impl Fn(usize, usize, T) -> (T, T)) {
+        let r = self.r;
+        for lane in 0..LANES {
+            let column = columns.get(lane * r..(lane + 1) * r);
+            for k in 0..r {
+                // A lane without a column holds zeros, and is done at once.
+                let (u, s) = column.map_or((T::ZERO, T::ZERO), |c| f(lane, k, c[k]));
+                (self.u[k][lane], self.s[k][lane]) = (u, s);
+            }
+        }
+    }
+
+    /// Finds λ for every column, so that it sums to its total.
+    pub fn solve(&mut self, totals: &[f64; LANES]) {
+        let totals = totals.map(T::from_f64);
+        self.lambda = [-T::INFINITY; LANES];
+        let mut done = [false; LANES];
+        for _ in 0..STEPS {
+            let next = self.step(&totals);
+            for lane in 0..LANES {
+                // Not greater, or not a number where no entry is positive: there is no further to go.
+                let further = next[lane] > self.lambda[lane];
+                done[lane] |= !further;
+                if !done[lane] {
+                    self.lambda[lane] = next[lane];
+                }
+            }
+            if done == [true; LANES] {
+                return;
+            }
+        }
+        for lane in (0..LANES).filter(|lane| !done[*lane]) {
+            self.lambda[lane] = self.sorted(lane, totals[lane]);
+        }
+    }
+
+    /// The zero of the straight piece on which the present λ lies: (Σu − N)/Σs over the entries that are positive there.
+    fn step(&self, totals: &[T; LANES]) -> [T; LANES] {
+        let (mut us, mut ss) = ([T::ZERO; LANES], [T::ZERO; LANES]);
+        let lambda = self.lambda;
+        simd(
+            #[inline(always)]
+            || {
+                for (u, s) in self.u.iter().zip(self.s.iter()) {
+                    for lane in 0..LANES {
+                        // At λ = −∞ every entry counts that has a slope.
+                        let positive = s[lane] > T::ZERO && u[lane] > lambda[lane] * s[lane];
+                        us[lane] += if positive { u[lane] } else { T::ZERO };
+                        ss[lane] += if positive { s[lane] } else { T::ZERO };
+                    }
+                }
+            },
+        );
+        let mut next = [T::ZERO; LANES];
+        (0..LANES).for_each(|lane| next[lane] = (us[lane] - totals[lane]) / ss[lane]);
+        next
+    }
+
+    /// λ of one column by its sorted breakpoints.
+    fn sorted(&self, lane: usize, total: T) -> T {
+        let mut entries: Vec<(T, T)> =
+            (0..self.r).map(|k| (self.u[k][lane], self.s[k][lane])).filter(|e| e.1 > T::ZERO).collect();
+        let breakpoint = |e: &(T, T)| (e.0 / e.1).to_f64();
+        entries.sort_by(|a, b| breakpoint(b).total_cmp(&breakpoint(a)));
+        let (mut us, mut ss, mut lambda) = (T::ZERO, T::ZERO, -T::INFINITY);
+        for (u, s) in entries {
+            // The entry is positive at the solution if it is so where the ones before it sum to N.
+            if ss > T::ZERO && u <= lambda * s {
+                break;
+            }
+            us += u;
+            ss += s;
+            lambda = (us - total) / ss;
+        }
+        lambda
+    }
+
+    /// Writes max(u − λs, 0) back, through `f` (row, value).
+    pub fn store(&self, columns: &mut [T], f: impl Fn(usize, T) -> T) {
+        for (lane, column) in columns.chunks_mut(self.r).enumerate() {
+            let lambda = self.lambda[lane];
+            for (k, x) in column.iter_mut().enumerate() {
+                let (u, s) = (self.u[k][lane], self.s[k][lane]);
+                // Without a slope there is nothing to give or take.
+                let value = if s > T::ZERO { u - lambda * s } else { T::ZERO };
+                *x = f(k, value.max(T::ZERO));
+            }
+        }
+    }
+}

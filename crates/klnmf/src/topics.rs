@@ -1,0 +1,395 @@
+//! Topic models: documents as mixtures of topics, topics as distributions over words (PLSA; with pseudo-counts, LDA's MAP).
+//!
+//! V holds counts, words × documents. With topics W (columns sum to 1) and a document's weights x (on the simplex) the
+//! log-likelihood is Σ v log(Wx). A Poisson factorisation has the same fit: scale the columns of W to sum 1 and the rows
+//! of H the other way; then the columns of H sum to the lengths of the documents at the optimum, and dividing by that sum
+//! gives x. [`to_topics`] and [`to_poisson`] convert, exactly.
+//!
+//! Pseudo-counts α for every topic in a document and β for every word in a topic are Dirichlet priors 1 + α and 1 + β.
+//! For fixed topics the smoothed problem is again a decomposition, with r more rows: α in V and the identity in W add
+//! −α Σ log x. So its optimum and its certificate come from [`decompose`](crate::decompose) as they are: along a ray both
+//! objectives differ by a constant, and the gap of the larger problem is the gap of the document, in nats.
+
+use crate::block::{Half, Wants};
+use crate::decompose::{DecomposeSettings, decompose_with};
+use crate::factorize::factorize_from;
+use crate::matrix::{Matrix, Order, Sparse};
+use crate::parallel::Pool;
+use crate::solver::extrapolate::Walk;
+use crate::solver::mue::Mue;
+use crate::solver::smooth::Smooth;
+use crate::solver::{Factors, HalfState, Method, Side, Solver, Source, alternate};
+use crate::{Error, Mat, Result, Settings, Status, init};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Accesses of the plain factorisation that a smoothed model starts from.
+const PLAIN: usize = 20;
+/// Accesses between two looks at the objective.
+const LOOK_EVERY: usize = 10;
+
+/// How [`topics`] works and when it stops.
+#[derive(Clone, Debug)]
+pub struct TopicSettings {
+    /// The method of the plain factorisation: [`Solver::Auto`], or [`Solver::Simplex`] for the paper's own.
+    pub solver: Solver,
+    /// α: the pseudo-count of every topic in every document.
+    pub topic_prior: f64,
+    /// β: the pseudo-count of every word in every topic.
+    pub word_prior: f64,
+    /// The most accesses to the data.
+    pub max_iter: usize,
+    /// Done when ten accesses gain less than this, in nats for each word of the corpus. 0 never stops early.
+    pub tol: f64,
+    /// The gap that a document's weights must reach in the end, in nats for each of its words.
+    pub weights_tol: f64,
+    /// Stop after this much time on the clock.
+    pub time_limit: Option<Duration>,
+    /// Set to true from anywhere, it ends the work as a time limit does.
+    pub stop: Option<Arc<AtomicBool>>,
+    /// Of the random start.
+    pub seed: u64,
+    /// Threads; 0 for one per core.
+    pub threads: usize,
+}
+
+impl Default for TopicSettings {
+    fn default() -> Self {
+        Self {
+            solver: Solver::Auto,
+            topic_prior: 0.3,
+            word_prior: 0.1,
+            max_iter: 500,
+            tol: 1e-5,
+            weights_tol: 1e-6,
+            time_limit: None,
+            stop: None,
+            seed: 0,
+            threads: 0,
+        }
+    }
+}
+
+impl TopicSettings {
+    /// Checks that every setting is in range.
+    pub fn validate(&self) -> Result<()> {
+        let range = |name, value: f64| {
+            if value.is_finite() && value >= 0.0 {
+                return Ok(());
+            }
+            let must = "a finite number ≥ 0 is needed";
+            Err(Error::Setting { name, value: value.to_string(), must })
+        };
+        range("topic_prior", self.topic_prior)?;
+        range("word_prior", self.word_prior)?;
+        range("tol", self.tol)?;
+        range("weights_tol", self.weights_tol)?;
+        if self.solver == Solver::Admm {
+            let must = "it works on dense matrices only: choose auto or simplex";
+            return Err(Error::Setting { name: "solver", value: "admm".into(), must });
+        }
+        Ok(())
+    }
+
+    fn interrupted(&self, begun: Instant) -> Option<Status> {
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Some(Status::Stopped);
+        }
+        self.time_limit.filter(|limit| begun.elapsed() >= *limit).map(|_| Status::TimeLimit)
+    }
+}
+
+/// A fitted topic model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopicModel {
+    /// Words × topics; columns sum to 1.
+    pub topics: Mat<f64>,
+    /// Of the documents it was fitted to.
+    pub weights: Weights,
+    /// Accesses to the data.
+    pub iterations: usize,
+    /// Why the fitting ended.
+    pub status: Status,
+}
+
+/// The weights of documents for given topics, with a certificate each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights {
+    /// Topics × documents; columns sum to 1. An empty document says nothing and has even weights.
+    pub weights: Mat<f64>,
+    /// For every document: no other weights have a log-posterior (log-likelihood if α = 0) higher by more than this, in nats.
+    pub gaps: Vec<f64>,
+    /// For every document: Σ v log(Wx), without the multinomial coefficient.
+    pub log_likelihood: Vec<f64>,
+    /// How many documents did not reach the tolerance.
+    pub unconverged: usize,
+    /// Why it ended.
+    pub status: Status,
+}
+
+impl Weights {
+    /// exp(−log-likelihood for each word) of a corpus with that many words.
+    pub fn perplexity(&self, words: f64) -> f64 {
+        perplexity(self.log_likelihood.iter().sum(), words)
+    }
+}
+
+/// exp(−L/N), the perplexity of N words with log-likelihood L; 1 if there are no words.
+pub fn perplexity(log_likelihood: f64, words: f64) -> f64 {
+    if words > 0.0 { (-log_likelihood / words).exp() } else { 1.0 }
+}
+
+/// What the fitting tells its caller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TopicInfo {
+    /// Accesses to the data so far.
+    pub iteration: usize,
+    /// Seconds on the clock.
+    pub seconds: f64,
+    /// The divergence, with the penalty of the pseudo-counts.
+    pub objective: f64,
+}
+
+/// Fits `k` topics to V, words × documents.
+///
+/// `watch` is told from time to time how far it has come; if it breaks, the topics so far are returned, with weights.
+///
+/// ```
+/// use klnmf::{Mat, TopicSettings, topics};
+/// use std::ops::ControlFlow;
+/// // Words 0–1 occur together, and words 2–3.
+/// let v = Mat::from_fn(4, 6, |i, j| if i / 2 == j / 3 { 5.0 + ((i + j) % 2) as f64 } else { 0.0 });
+/// let model = topics(&v, 2, &TopicSettings::default(), |_| ControlFlow::Continue(()))?;
+/// assert!((model.topics.col_sums()[0] - 1.0).abs() < 1e-12);
+/// assert!(model.weights.gaps.iter().all(|gap| *gap < 1e-4));
+/// # Ok::<(), klnmf::Error>(())
+/// ```
+pub fn topics<'a>(
+    v: impl Into<Matrix<'a, f64>>,
+    k: usize,
+    settings: &TopicSettings,
+    mut watch: impl FnMut(&TopicInfo) -> ControlFlow<()>,
+) -> Result<TopicModel> {
+    let v = v.into();
+    let start = plain_settings(settings);
+    let (w, h) = init::init(v, k, &start)?;
+    topics_from(v, w, h, settings, &mut watch)
+}
+
+/// [`topics`] from given factors: those of an earlier model, made by [`to_poisson`], or a start of one's own.
+pub fn topics_from<'a>(
+    v: impl Into<Matrix<'a, f64>>,
+    w: Mat<f64>,
+    h: Mat<f64>,
+    settings: &TopicSettings,
+    watch: &mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
+) -> Result<TopicModel> {
+    let (v, begun) = (v.into(), Instant::now());
+    settings.validate()?;
+    let smoothed = settings.topic_prior > 0.0 || settings.word_prior > 0.0;
+    let mut judge = Judge { settings, begun, sum: v.sum(), last: f64::INFINITY, verdict: None, watch };
+    let mut plain = plain_settings(settings);
+    if smoothed {
+        plain.max_iter = plain.max_iter.min(PLAIN);
+    }
+    let found = factorize_from(v, w, h, &plain, |info| judge.look(info.iteration, info.divergence))?;
+    let (mut iterations, mut w, h) = (found.info.iteration, found.w, found.h);
+    let ended = smoothed && matches!(judge.verdict, Some(Status::Stopped | Status::TimeLimit));
+    if smoothed && !ended {
+        judge.verdict = None;
+        judge.last = f64::INFINITY;
+        let mut factors = Factors { wt: w.transpose(), h };
+        iterations += smooth(v, &mut factors, iterations, &mut judge)?;
+        w = factors.wt.transpose();
+    }
+    let status = judge.verdict.unwrap_or(Status::IterationLimit);
+    let mut topics = w;
+    to_distributions(&mut topics);
+    let weights = topic_weights(v, &topics, settings, &|_| ())?;
+    Ok(TopicModel { topics, weights, iterations, status })
+}
+
+fn plain_settings(settings: &TopicSettings) -> Settings {
+    Settings {
+        solver: settings.solver,
+        max_iter: settings.max_iter,
+        tol: 0.0,
+        seed: settings.seed,
+        threads: settings.threads,
+        stop: settings.stop.clone(),
+        ..Settings::default()
+    }
+}
+
+/// Decides when to stop.
+struct Judge<'a> {
+    settings: &'a TopicSettings,
+    begun: Instant,
+    /// Words in the corpus.
+    sum: f64,
+    /// The objective at the last look.
+    last: f64,
+    verdict: Option<Status>,
+    watch: &'a mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
+}
+
+impl Judge<'_> {
+    /// Breaks when there is a reason to stop, and keeps it.
+    fn look(&mut self, iteration: usize, objective: f64) -> ControlFlow<()> {
+        let info = TopicInfo { iteration, seconds: self.begun.elapsed().as_secs_f64(), objective };
+        let gain = self.last - objective;
+        self.last = objective;
+        self.verdict = if (self.watch)(&info).is_break() {
+            Some(Status::Stopped)
+        } else if let Some(status) = self.settings.interrupted(self.begun) {
+            Some(status)
+        } else if iteration > 0 && self.settings.tol > 0.0 && gain < self.settings.tol * self.sum {
+            Some(Status::Converged)
+        } else {
+            None
+        };
+        if self.verdict.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Expectation maximisation with the pseudo-counts, extrapolated, from the given factors on; how many accesses it took.
+fn smooth(
+    v: Matrix<'_, f64>,
+    factors: &mut Factors<f64>,
+    before: usize,
+    judge: &mut Judge<'_>,
+) -> Result<usize> {
+    let settings = judge.settings;
+    let step = Smooth { alpha: settings.topic_prior, beta: settings.word_prior };
+    let pool = Pool::new(settings.threads)?;
+    let halves = [Half::new(v)?, Half::new(v.transpose())?];
+    let r = factors.h.rows();
+    let state = |side, half| HalfState::new(side, Source::Same(half), &pool, r, Wants::default());
+    let mut states = [state(Side::H, &halves[0]), state(Side::W, &halves[1])];
+    // One step each, so that nothing is zero any more.
+    alternate(&mut states, &[Side::H, Side::W], &mut { step }, factors, 1);
+    let mut method = Mue::smooth(Walk::new(states, vec![Side::H, Side::W], factors, false), step);
+    let mut taken = 1;
+    while before + taken < settings.max_iter {
+        method.sweep(factors, 1);
+        taken += 1;
+        if taken % LOOK_EVERY == 0 && judge.look(before + taken, method.walk.f).is_break() {
+            break;
+        }
+    }
+    Ok(taken)
+}
+
+/// Scales every column to sum 1; one that is zero becomes even.
+fn to_distributions(x: &mut Mat<f64>) {
+    let n = x.rows();
+    for column in x.as_mut_slice().chunks_mut(n) {
+        let sum: f64 = column.iter().sum();
+        column.iter_mut().for_each(|x| *x = if sum > 0.0 { *x / sum } else { 1.0 / n as f64 });
+    }
+}
+
+/// The topic model of a Poisson factorisation: topics, weights, and what the columns of WH sum to.
+///
+/// Topics × weights × sizes is exactly W·H, up to rounding.
+pub fn to_topics(w: &Mat<f64>, h: &Mat<f64>) -> (Mat<f64>, Mat<f64>, Vec<f64>) {
+    let (mut topics, mut weights, scales) = (w.clone(), h.clone(), w.col_sums());
+    to_distributions(&mut topics);
+    for column in weights.as_mut_slice().chunks_mut(scales.len()) {
+        column.iter_mut().zip(&scales).for_each(|(x, scale)| *x *= scale);
+    }
+    let sizes = weights.col_sums();
+    to_distributions(&mut weights);
+    (topics, weights, sizes)
+}
+
+/// The Poisson factorisation of a topic model for documents of these sizes.
+pub fn to_poisson(topics: &Mat<f64>, weights: &Mat<f64>, sizes: &[f64]) -> (Mat<f64>, Mat<f64>) {
+    let mut h = weights.clone();
+    for (column, size) in h.as_mut_slice().chunks_mut(topics.cols()).zip(sizes) {
+        column.iter_mut().for_each(|x| *x *= size);
+    }
+    (topics.clone(), h)
+}
+
+/// The weights of documents for given topics (words × topics, scaled to columns that sum to 1), each with its certificate.
+///
+/// `progress` is told now and then how many documents are done. A word that no topic has, in a document that holds it, is
+/// an error: its probability is zero.
+pub fn topic_weights<'a>(
+    v: impl Into<Matrix<'a, f64>>,
+    topics: &Mat<f64>,
+    settings: &TopicSettings,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Weights> {
+    let v = v.into();
+    settings.validate()?;
+    let mut topics = topics.clone();
+    to_distributions(&mut topics);
+    let (alpha, k) = (settings.topic_prior, topics.cols());
+    let convex = DecomposeSettings {
+        tol: settings.weights_tol,
+        threads: settings.threads,
+        stop: settings.stop.clone(),
+        ..DecomposeSettings::default()
+    };
+    let found = if alpha > 0.0 {
+        let (v, topics) = (with_pseudo_counts(v, k, alpha)?, with_identity(&topics));
+        decompose_with(&v, &topics, &convex, progress)?
+    } else {
+        decompose_with(v, &topics, &convex, progress)?
+    };
+    let mut weights = found.h;
+    let gaps = found.columns.iter().map(|c| c.gap).collect();
+    let unconverged = found.columns.iter().filter(|c| !c.converged).count();
+    to_distributions(&mut weights);
+    let log_likelihood = log_likelihoods(v, &topics, &weights)?;
+    Ok(Weights { weights, gaps, log_likelihood, unconverged, status: found.status })
+}
+
+/// V with k more rows that hold α; a document without words stays empty.
+fn with_pseudo_counts(v: Matrix<'_, f64>, k: usize, alpha: f64) -> Result<Sparse<f64>> {
+    let columns = crate::matrix::Columns::new(v)?;
+    let view = columns.view();
+    let (n, m) = (view.rows(), view.cols());
+    Sparse::from_triplets(n + k, m, Order::Columns, |put| {
+        for j in 0..m {
+            let mut empty = true;
+            for (at, x) in view.column_values(j).iter().enumerate().filter(|(_, x)| **x != 0.0) {
+                empty = false;
+                put(view.row_of(j, at), j, *x)?;
+            }
+            if !empty {
+                (0..k).try_for_each(|i| put(n + i, j, alpha))?;
+            }
+        }
+        Ok::<(), Error>(())
+    })
+}
+
+/// W with the identity below it.
+fn with_identity(topics: &Mat<f64>) -> Mat<f64> {
+    let (n, k) = (topics.rows(), topics.cols());
+    Mat::from_fn(n + k, k, |i, j| if i < n { topics[(i, j)] } else { f64::from(u8::from(i - n == j)) })
+}
+
+/// Σ v log(Wx) of every document.
+pub fn log_likelihoods<'a>(
+    v: impl Into<Matrix<'a, f64>>,
+    topics: &Mat<f64>,
+    weights: &Mat<f64>,
+) -> Result<Vec<f64>> {
+    let v = v.into();
+    crate::check_factors(v, topics, weights)?;
+    let columns = crate::matrix::Columns::new(v)?;
+    let (view, wt) = (columns.view(), topics.transpose());
+    Ok((0..view.cols())
+        .map(|j| {
+            let entries = view.column_values(j).iter().enumerate().filter(|(_, x)| **x > 0.0);
+            let x = weights.col(j);
+            entries.map(|(at, v)| v * crate::kernel::dot(wt.col(view.row_of(j, at)), x).ln()).sum()
+        })
+        .collect())
+}
