@@ -11,6 +11,7 @@
 //!   bound how much the divergence can still fall by changing one of them.
 //! * [`decompose`] finds H for a fixed W ("NNLS, but for counts"). This is convex: every column comes with a duality gap,
 //!   a bound on its distance to the optimum.
+//! * [`topics`] fits a topic model: topics are distributions over words, documents are mixtures of topics.
 //! * [`certificate`] certifies factors from anywhere.
 //!
 //! # Quick start
@@ -52,7 +53,7 @@
 //! one seam between dense and sparse), `decompose` and `solver/fpa` (the primal-dual algorithm), `sweeps` and `polish` (the
 //! quick ways to the optimum of a column), `solver/mu`, `solver/extrapolate` and `solver/newton` (the quick methods for whole
 //! factorisations), `solver/auto` (the choice between them), `solver/mixed` (f32, then f64), `solver/admm`, `solver/paper`
-//! (the authors' program, step for step), `factorize` (the outer loop, written once), `init` (starts, and growing a model). Speed
+//! (the authors' program, step for step), `simplex` and `topics` (projections, topic models), `factorize` (the outer loop, written once), `init` (starts, and growing a model). Speed
 //! is made in `packed` (the products), `map` (what happens between them) and `quick` (quotients, roots, logarithms).
 //!
 //! # References

@@ -19,7 +19,7 @@ use crate::solver::extrapolate::Walk;
 use crate::solver::mue::Mue;
 use crate::solver::smooth::Smooth;
 use crate::solver::{Factors, HalfState, Method, Side, Solver, Source, alternate};
-use crate::{Error, Mat, Result, Settings, Status, init};
+use crate::{Error, Mat, Result, Scalar, Settings, Status, init};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 
 /// Accesses of the plain factorisation that a smoothed model starts from.
 const PLAIN: usize = 20;
+/// A tolerance that f32 cannot tell.
+const FINE: f64 = 1e-6;
 /// Accesses between two looks at the objective.
 const LOOK_EVERY: usize = 10;
 
@@ -104,7 +106,7 @@ impl TopicSettings {
 /// A fitted topic model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopicModel {
-    /// Words × topics; columns sum to 1.
+    /// Words × topics; columns sum to 1. The topic that explains most words comes first.
     pub topics: Mat<f64>,
     /// Of the documents it was fitted to.
     pub weights: Weights,
@@ -112,6 +114,20 @@ pub struct TopicModel {
     pub iterations: usize,
     /// Why the fitting ended.
     pub status: Status,
+}
+
+impl TopicModel {
+    /// Puts the topic that explains most words first, for documents of these lengths.
+    fn sort(&mut self, lengths: &[f64]) {
+        let x = &self.weights.weights;
+        let share = |k: usize| (0..x.cols()).map(|j| x[(k, j)] * lengths[j]).sum::<f64>();
+        let shares: Vec<f64> = (0..x.rows()).map(share).collect();
+        let mut order: Vec<usize> = (0..x.rows()).collect();
+        order.sort_by(|a, b| shares[*b].total_cmp(&shares[*a]));
+        self.weights.weights = Mat::from_fn(x.rows(), x.cols(), |k, j| x[(order[k], j)]);
+        let topics = &self.topics;
+        self.topics = Mat::from_fn(topics.rows(), topics.cols(), |i, k| topics[(i, order[k])]);
+    }
 }
 
 /// The weights of documents for given topics, with a certificate each.
@@ -200,15 +216,18 @@ pub fn topics_from<'a>(
     if smoothed && !ended {
         judge.verdict = None;
         judge.last = f64::INFINITY;
-        let mut factors = Factors { wt: w.transpose(), h };
-        iterations += smooth(v, &mut factors, iterations, &mut judge)?;
-        w = factors.wt.transpose();
+        let factors = Factors { wt: w.transpose(), h };
+        let (taken, wt) = smooth(v, factors, iterations, &mut judge)?;
+        iterations += taken;
+        w = wt.transpose();
     }
     let status = judge.verdict.unwrap_or(Status::IterationLimit);
     let mut topics = w;
     to_distributions(&mut topics);
     let weights = topic_weights(v, &topics, settings, &|_| ())?;
-    Ok(TopicModel { topics, weights, iterations, status })
+    let mut model = TopicModel { topics, weights, iterations, status };
+    model.sort(&v.col_sums());
+    Ok(model)
 }
 
 fn plain_settings(settings: &TopicSettings) -> Settings {
@@ -254,20 +273,40 @@ impl Judge<'_> {
     }
 }
 
-/// Expectation maximisation with the pseudo-counts, extrapolated, from the given factors on; how many accesses it took.
+/// Expectation maximisation with the pseudo-counts from the given factors on: how many accesses it took, and Wᵀ. In f32 if
+/// that is fine enough for the tolerance: the weights are found anew in f64 afterwards.
 fn smooth(
     v: Matrix<'_, f64>,
-    factors: &mut Factors<f64>,
+    mut factors: Factors<f64>,
     before: usize,
     judge: &mut Judge<'_>,
-) -> Result<usize> {
+) -> Result<(usize, Mat<f64>)> {
+    let pool = Pool::new(judge.settings.threads)?;
+    let halves = [Half::new(v)?, Half::new(v.transpose())?];
+    let both = [&halves[0], &halves[1]];
+    if judge.settings.tol < FINE || !(1e-15..1e15).contains(&judge.sum) {
+        let taken = smooth_in(both.map(Source::Same), &pool, &mut factors, before, judge);
+        return Ok((taken, factors.wt));
+    }
+    let mut narrow = Factors { wt: factors.wt.cast::<f32>(), h: factors.h.cast() };
+    drop(factors);
+    let taken = smooth_in(both.map(Source::Wide), &pool, &mut narrow, before, judge);
+    Ok((taken, narrow.wt.cast()))
+}
+
+/// The same in one precision, extrapolated; how many accesses it took.
+fn smooth_in<T: Scalar>(
+    [columns, rows]: [Source<'_, '_, T>; 2],
+    pool: &Pool,
+    factors: &mut Factors<T>,
+    before: usize,
+    judge: &mut Judge<'_>,
+) -> usize {
     let settings = judge.settings;
     let step = Smooth { alpha: settings.topic_prior, beta: settings.word_prior };
-    let pool = Pool::new(settings.threads)?;
-    let halves = [Half::new(v)?, Half::new(v.transpose())?];
     let r = factors.h.rows();
-    let state = |side, half| HalfState::new(side, Source::Same(half), &pool, r, Wants::default());
-    let mut states = [state(Side::H, &halves[0]), state(Side::W, &halves[1])];
+    let state = |side, source| HalfState::new(side, source, pool, r, Wants::default());
+    let mut states = [state(Side::H, columns), state(Side::W, rows)];
     // One step each, so that nothing is zero any more.
     alternate(&mut states, &[Side::H, Side::W], &mut { step }, factors, 1);
     let mut method = Mue::smooth(Walk::new(states, vec![Side::H, Side::W], factors, false), step);
@@ -279,7 +318,7 @@ fn smooth(
             break;
         }
     }
-    Ok(taken)
+    taken
 }
 
 /// Scales every column to sum 1; one that is zero becomes even.

@@ -39,7 +39,7 @@ pub struct Factorize {
     /// The start: random, nndsvd, a model.npz to go on from, or W0.npy,H0.npy
     #[arg(long, value_name = "START")]
     init: Option<String>,
-    /// Steps on one factor before the other has its turn [default: 5 for fpa, 2 for auto and newton on sparse data, else 1]
+    /// Steps on one factor before the other has its turn [default: 5 for fpa and simplex, 2 for auto and newton on sparse data, else 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     inner: Option<usize>,
     /// The most accesses to the data; a step on H and a step on W together are one
@@ -83,6 +83,8 @@ enum Method {
     Auto,
     /// First-order primal-dual, steps in the EM metric
     Fpa,
+    /// The same with the weights held on the simplex of their optimum, by projection
+    Simplex,
     /// Multiplicative updates (EM)
     Mu,
     /// Extrapolated multiplicative updates
@@ -149,7 +151,7 @@ impl Factorize {
         if self.rho.is_some() && self.solver != Method::Admm {
             bail!("--rho is the penalty of admm: give --solver admm with it, or leave it out");
         }
-        if self.compat.is_some() && matches!(self.solver, Method::Newton | Method::Mue) {
+        if self.compat.is_some() && matches!(self.solver, Method::Newton | Method::Mue | Method::Simplex) {
             bail!("--compat paper repeats fpa, mu or admm: choose one of them with --solver");
         }
         Ok(())
@@ -161,6 +163,7 @@ impl Factorize {
             Method::Auto if self.compat.is_some() => Solver::Fpa,
             Method::Auto => Solver::Auto,
             Method::Fpa => Solver::Fpa,
+            Method::Simplex => Solver::Simplex,
             Method::Mu => Solver::Mu,
             Method::Mue => Solver::Mue,
             Method::Newton => Solver::Newton,

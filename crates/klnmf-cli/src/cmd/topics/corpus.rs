@@ -101,6 +101,11 @@ impl Input {
         self.path.display().to_string()
     }
 
+    /// For headings.
+    pub fn short_name(&self) -> String {
+        self.path.file_name().map_or_else(|| self.name(), |name| name.to_string_lossy().into())
+    }
+
     /// The corpus of a new model.
     pub fn read(&self) -> anyhow::Result<Corpus> {
         if self.is_matrix() {

@@ -150,7 +150,7 @@ impl Topics {
         tables::write_topics(&folder.file("topics.csv"), &corpus, &top)?;
         tables::write_documents(&folder.file("documents.csv"), &corpus, &found.weights)?;
         let report = report::Report {
-            name: self.input.name(),
+            name: self.input.short_name(),
             corpus: &corpus,
             top: &top,
             found: &found,

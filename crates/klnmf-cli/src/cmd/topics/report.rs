@@ -73,6 +73,7 @@ impl Report<'_> {
     }
 
     fn topic(&self, topic: &Topic, typical: usize) -> Jinja {
+        let largest = self.top.topics.first().map_or(0.0, |topic| topic.share);
         let most = topic.by_relevance.iter().map(|word| word.probability).fold(0.0, f64::max);
         let words: Vec<Jinja> = topic.by_relevance.iter().map(|word| self.word(word, most)).collect();
         let similar: Vec<Jinja> = topic
@@ -85,6 +86,7 @@ impl Report<'_> {
         context! {
             number => topic.number,
             share => format!("{:.1}", 100.0 * topic.share),
+            width => format!("{:.1}", if largest > 0.0 { 100.0 * topic.share / largest } else { 0.0 }),
             coherence => topic.coherence.map(|c| format!("{c:.2}")),
             name => self.name_of(topic.number - 1),
             words,
