@@ -43,6 +43,7 @@ mod decode;
 mod ensemble;
 mod error;
 mod evaluate;
+mod resample;
 mod sound;
 mod stft;
 mod wiener;

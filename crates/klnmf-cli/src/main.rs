@@ -4,6 +4,7 @@ mod chart;
 mod cmd;
 mod input;
 mod interrupt;
+mod out_folder;
 mod picture;
 mod progress;
 mod report;

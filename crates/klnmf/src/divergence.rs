@@ -12,7 +12,12 @@
 //!
 //! and ρ is the factor of the multiplicative update: a certificate costs one such pass. The point y = −1 is feasible
 //! too and bounds the gap by P(x) itself; the smaller one counts. gap(x) ≥ P(x) − min P always, up to the rounding of the
-//! sums, some 1e-14·Σa. Everything here is computed in double precision, whatever the precision of the data. What overflows
+//! sums, some 1e-14·Σa.
+//!
+//! If some weights f are fixed, s is the maximum over the others, and since z(1 − θ) ≥ (K_f x_f)(1 − θ) for the feasible θ = −y/s,
+//! the gap is Σ(Kx) − Σa + Σa·log s − Σ_f x_k((Kᵀ1)_k − g_k/s) with g = Kᵀ(a/Kx).
+//!
+//! Everything here is computed in double precision, whatever the precision of the data. What overflows
 //! is reported as infinite.
 
 use crate::block::{Block, Dictionary, Half, Scratch, Wants, Work};
@@ -113,6 +118,8 @@ pub(crate) struct Certifier<'a, 'v, T> {
     sides: [CertifierSide<'a, 'v, T>; 2],
     /// Added inside the logarithm: 0, but for the authors' own objective.
     epsilon: f64,
+    /// Columns of W that do not move.
+    fixed: usize,
 }
 
 struct CertifierSide<'a, 'v, T> {
@@ -131,13 +138,18 @@ impl<'a, 'v, T: Scalar> Certifier<'a, 'v, T> {
             scratch: half.scratch(pool, r),
             values: vec![ColumnValue::default(); half.view().cols()],
         };
-        Self { pool, sides: [side(&halves[0]), side(&halves[1])], epsilon }
+        Self { pool, sides: [side(&halves[0]), side(&halves[1])], epsilon, fixed: 0 }
+    }
+
+    /// The same, where the first columns of W do not move.
+    pub fn with_fixed(self, fixed: usize) -> Self {
+        Self { fixed, ..self }
     }
 
     pub fn certify(&mut self, wt: &Mat<T>, h: &Mat<T>) -> Certificate {
         let [h_side, w_side] = &mut self.sides;
-        let (divergence, gap_h) = h_side.evaluate(self.pool, wt, h, Some(self.epsilon));
-        let (_, gap_w) = w_side.evaluate(self.pool, h, wt, None);
+        let (divergence, gap_h) = h_side.evaluate(self.pool, wt, h, Some(self.epsilon), 0);
+        let (_, gap_w) = w_side.evaluate(self.pool, h, wt, None, self.fixed);
         // The rows' own divergences are not known, their sum is.
         let gap_w = if gap_h.is_finite() { gap_w.min(divergence) } else { f64::INFINITY };
         Certificate { divergence, gap_w, gap_h }
@@ -160,7 +172,14 @@ impl<'a, 'v, T: Scalar> Certifier<'a, 'v, T> {
 
 impl<T: Scalar> CertifierSide<'_, '_, T> {
     /// The sums over the columns of divergence (if asked for, with its ε) and gap, in column order.
-    fn evaluate(&mut self, pool: &Pool, kt: &Mat<T>, x: &Mat<T>, epsilon: Option<f64>) -> (f64, f64) {
+    fn evaluate(
+        &mut self,
+        pool: &Pool,
+        kt: &Mat<T>,
+        x: &Mat<T>,
+        epsilon: Option<f64>,
+        fixed: usize,
+    ) -> (f64, f64) {
         self.dictionary.set(pool, kt);
         let mut units = vec![(); self.values.len()];
         self.half.for_each_block(
@@ -171,7 +190,7 @@ impl<T: Scalar> CertifierSide<'_, '_, T> {
             (&mut units, 1),
             |b, values, _, work| {
                 let x = &x.as_slice()[b.first * b.r..][..b.q * b.r];
-                evaluate(b, x, values, work, epsilon);
+                evaluate(b, x, values, work, epsilon, fixed);
             },
         );
         self.values.iter().fold((0.0, 0.0), |(d, g), v| (d + v.divergence, g + v.gap))
@@ -184,6 +203,7 @@ fn evaluate<T: Scalar>(
     values: &mut [ColumnValue],
     work: &mut Work<f64>,
     epsilon: Option<f64>,
+    fixed: usize,
 ) {
     let Work { tile, small: [x64, g, ..], .. } = work;
     let x64 = &mut x64[..x.len()];
@@ -213,7 +233,15 @@ fn evaluate<T: Scalar>(
     for (c, value) in values.iter_mut().enumerate() {
         let g = &g[c * b.r..][..b.r];
         if b.sums[c] > 0.0 {
-            value.gap += b.sums[c] * largest_ratio(g.iter().copied(), b.k_sum).ln();
+            let s = largest_ratio(g[fixed..].iter().copied(), &b.k_sum[fixed..]);
+            if fixed == 0 {
+                value.gap += b.sums[c] * s.ln();
+            } else {
+                // Any s from there on will do, and below 1 the fixed part makes 1 the better one.
+                let s = s.max(1.0);
+                let held = (0..fixed).map(|k| x64[c * b.r + k] * (b.k_sum[k] - g[k] / s)).sum::<f64>();
+                value.gap += b.sums[c] * s.ln() - held;
+            }
         }
         // A model that is zero where V is not, or that overflows, shows in g; nothing is known then.
         let known = g.iter().all(|g| g.is_finite());

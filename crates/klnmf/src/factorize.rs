@@ -32,6 +32,9 @@ pub struct Settings {
     /// Which factors move. [`Update::H`] with any solver is the convex problem, where [`decompose`](crate::decompose) is
     /// the quick way and this the way to compare methods.
     pub update: Update,
+    /// The first so many columns of W stay exactly as they are, the others move: known parts and new ones. With `auto`, `mue`
+    /// and `mu`; `auto` is `mue` then. `gap_w` is about the columns that move.
+    pub fixed: usize,
     /// Steps on one factor before the other has its turn. `None`: 5 for `fpa`, 2 for `auto` and `newton` on sparse data, else 1.
     pub inner: Option<usize>,
     /// The most accesses to the data: a step on H and a step on W together are one.
@@ -63,6 +66,7 @@ impl Default for Settings {
             paper: false,
             mixed: None,
             update: Update::default(),
+            fixed: 0,
             inner: None,
             max_iter: 1000,
             tol: 1e-4,
@@ -89,6 +93,10 @@ impl Settings {
         positive("check_every", self.check_every)?;
         if self.paper && matches!(self.solver, Solver::Newton | Solver::Mue | Solver::Simplex) {
             let must = "the authors have no such program: only fpa, mu and admm repeat theirs";
+            return Err(Error::Setting { name: "solver", value: self.solver.name().into(), must });
+        }
+        if self.fixed > 0 && (self.paper || !matches!(self.solver, Solver::Auto | Solver::Mue | Solver::Mu)) {
+            let must = "only auto, mue and mu can hold some columns of W fixed";
             return Err(Error::Setting { name: "solver", value: self.solver.name().into(), must });
         }
         match self.rho {
@@ -230,6 +238,10 @@ pub(crate) fn run<T: Scalar>(
 ) -> Result<Solution<T>> {
     settings.validate()?;
     check_factors(v, &w, &h)?;
+    if settings.fixed > h.rows() {
+        let must = "no more columns of W can be fixed than it has";
+        return Err(Error::Setting { name: "fixed", value: settings.fixed.to_string(), must });
+    }
     v.check()?;
     let primal_dual = matches!(settings.solver, Solver::Fpa | Solver::Auto);
     let dense_only = settings.solver == Solver::Admm || (settings.paper && primal_dual);
@@ -241,7 +253,7 @@ pub(crate) fn run<T: Scalar>(
     let pool = Pool::new(settings.threads)?;
     let halves = [Half::new(v)?, Half::new(v.transpose())?];
     let epsilon = if settings.paper { f64::EPSILON } else { 0.0 };
-    let mut certifier = Certifier::new(&pool, &halves, h.rows(), epsilon);
+    let mut certifier = Certifier::new(&pool, &halves, h.rows(), epsilon).with_fixed(settings.fixed);
     let mut factors = Factors { wt: w.transpose(), h };
     drop(w);
     let mut clock = Clock::new(v.sum());
@@ -275,7 +287,7 @@ pub(crate) fn run<T: Scalar>(
     }
     drop(method);
     if settings.update == Update::Both {
-        factors.normalize();
+        factors.normalize(settings.fixed);
     }
     if factors.wt.as_slice().iter().chain(factors.h.as_slice()).any(|x| !x.is_finite()) {
         return Err(Error::Overflow { precision: T::NAME });

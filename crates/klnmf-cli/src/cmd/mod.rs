@@ -5,6 +5,7 @@ mod decompose;
 mod demo;
 mod factorize;
 mod info;
+mod separate;
 mod topics;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -30,6 +31,7 @@ enum Verb {
     Factorize(factorize::Factorize),
     Decompose(decompose::Decompose),
     Topics(topics::Topics),
+    Separate(separate::Separate),
     Info(info::Info),
     Demo(demo::Demo),
     Bench(bench::Bench),
@@ -42,6 +44,7 @@ impl Cli {
             Verb::Factorize(verb) => verb.run(),
             Verb::Decompose(verb) => verb.run(),
             Verb::Topics(verb) => verb.run(),
+            Verb::Separate(verb) => verb.run(),
             Verb::Info(verb) => verb.run(),
             Verb::Demo(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),

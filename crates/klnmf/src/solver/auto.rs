@@ -83,7 +83,7 @@ impl<'a, 'v, T: Scalar> Auto<'a, 'v, T> {
         if newton {
             self.walk.sweep(&mut Newton, any, factors, steps);
         } else {
-            self.walk.sweep(&mut Mu, up, factors, steps);
+            self.walk.sweep(&mut Mu::default(), up, factors, steps);
         }
         self.accesses += steps;
         self.work += work(r, steps, sparse, newton);

@@ -41,6 +41,7 @@ where
     let mixed = settings.mixed.unwrap_or(settings.solver == Solver::Auto);
     if mixed
         && settings.update == Update::Both
+        && settings.fixed == 0
         && !settings.paper
         && let Some(method) = T::mixed(settings, pool, halves, (factors, divergence), v)
     {
@@ -62,7 +63,7 @@ where
     'v: 'a,
 {
     let mut normal = factors.clone();
-    normal.normalize();
+    normal.normalize(0);
     let (sparse, narrow) = (v.is_sparse(), mixed::narrow(v, &normal)?);
     *factors = normal;
     let both = [&halves[0], &halves[1]];
@@ -105,7 +106,11 @@ where
     let mut order = if w_first { vec![Side::W, Side::H] } else { vec![Side::H, Side::W] };
     order.retain(|side| settings.update.moves(*side));
     let warm_up = if settings.update == Update::Both && !begun { WARM_UP } else { 0 };
+    let mue = |halves| -> Box<dyn Method<T> + 'a> {
+        Box::new(Mue::new(Walk::new(halves, order.clone(), factors, false), settings.fixed))
+    };
     match settings.solver {
+        Solver::Auto if settings.fixed > 0 => mue(halves),
         // Admm is no alternation of half-steps and does not come here.
         Solver::Auto | Solver::Newton | Solver::Admm => {
             let steadfast = settings.solver == Solver::Newton;
@@ -116,7 +121,7 @@ where
             let step = new(factors.wt.cols(), factors.h.cols());
             Box::new(Alternation { halves, step, order, warm_up })
         }
-        Solver::Mu => Box::new(Alternation { halves, step: Mu, order, warm_up: 0 }),
-        Solver::Mue => Box::new(Mue::new(Walk::new(halves, order, factors, false))),
+        Solver::Mu => Box::new(Alternation { halves, step: Mu { fixed: settings.fixed }, order, warm_up: 0 }),
+        Solver::Mue => mue(halves),
     }
 }

@@ -98,9 +98,10 @@ impl<T: Scalar> Factors<T> {
         self.h.as_mut_slice().copy_from_slice(other.h.as_slice());
     }
 
-    /// Columns of W to sum 1, rows of H the other way; atoms that are zero stay as they are.
-    pub fn normalize(&mut self) {
-        let sums: Vec<f64> = self.wt.row_sums().iter().map(|&s| if s > 0.0 { s } else { 1.0 }).collect();
+    /// Columns of W to sum 1, rows of H the other way; the first `fixed` ones and those that are zero stay as they are.
+    pub fn normalize(&mut self, fixed: usize) {
+        let scale = |(k, s): (usize, &f64)| if *s > 0.0 && k >= fixed { *s } else { 1.0 };
+        let sums: Vec<f64> = self.wt.row_sums().iter().enumerate().map(scale).collect();
         let scale = |x: &mut Mat<T>, by: &dyn Fn(f64, f64) -> f64| {
             for column in x.as_mut_slice().chunks_mut(sums.len()) {
                 column.iter_mut().zip(&sums).for_each(|(x, s)| *x = T::from_f64(by(x.to_f64(), *s)));
@@ -286,7 +287,8 @@ impl<T: Scalar, S: HalfStep<T>> Method<T> for Alternation<'_, '_, T, S> {
     fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
         if self.warm_up > 0 {
             self.warm_up = self.warm_up.saturating_sub(steps);
-            (0..steps).for_each(|_| alternate(&mut self.halves, &self.order, &mut mu::Mu, factors, 1));
+            (0..steps)
+                .for_each(|_| alternate(&mut self.halves, &self.order, &mut mu::Mu::default(), factors, 1));
         } else {
             alternate(&mut self.halves, &self.order, &mut self.step, factors, steps);
         }

@@ -4,23 +4,39 @@
 //!
 //! Each step lowers the divergence or leaves it. A zero stays zero for ever.
 
-use super::{HalfState, HalfStep, Measuring};
+use super::{HalfState, HalfStep, Measuring, Side};
 use crate::kernel::simd;
 use crate::map::{Logs, Ratio};
 use crate::{Mat, Scalar};
 
 /// The method has no state of its own.
-pub(crate) struct Mu;
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Mu {
+    /// The first so many columns of W stay as they are. The updates of single weights do not need one another, so the
+    /// divergence still falls.
+    pub fixed: usize,
+}
+
+impl Mu {
+    /// The weights of a column that stay.
+    fn fixed(&self, side: Side) -> usize {
+        match side {
+            Side::H => 0,
+            Side::W => self.fixed,
+        }
+    }
+}
 
 impl<T: Scalar> HalfStep<T> for Mu {
     fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
         half.dictionary.set(half.pool, kt);
+        let from = self.fixed(half.side);
         half.for_each_block(x, |b, x, _, work| {
             let g = &mut work.small[0];
             for _ in 0..steps {
                 b.pass_map(x, Some(g), &mut work.tile, &mut Ratio::new(b.a));
                 for (x, g) in x.chunks_mut(b.r).zip(g.chunks(b.r)) {
-                    multiply(x, g, b.k_sum);
+                    multiply(&mut x[from..], &g[from..], &b.k_sum[from..]);
                 }
             }
         });
@@ -36,13 +52,14 @@ impl<T: Scalar> Measuring<T> for Mu {
         steps: usize,
     ) -> f64 {
         half.dictionary.set(half.pool, kt);
+        let from = self.fixed(half.side);
         let divergence = half.measure(x, |b, x, values, work| {
             let g = &mut work.small[0];
             let mut logs = Logs::new(b.a, b.a);
             b.pass_map(x, Some(g), &mut work.tile, &mut logs);
             b.divergences(&logs, x, values);
             for (x, g) in x.chunks_mut(b.r).zip(g.chunks(b.r)) {
-                multiply(x, g, b.k_sum);
+                multiply(&mut x[from..], &g[from..], &b.k_sum[from..]);
             }
         });
         if steps > 1 {

@@ -15,8 +15,9 @@ pub(crate) struct Mue<'a, 'v, T, S> {
 }
 
 impl<'a, 'v, T: Scalar> Mue<'a, 'v, T, Mu> {
-    pub fn new(walk: Walk<'a, 'v, T>) -> Self {
-        Self { walk, step: Mu, momentum: Momentum::new(true) }
+    /// The first `fixed` columns of W stay as they are.
+    pub fn new(walk: Walk<'a, 'v, T>, fixed: usize) -> Self {
+        Self { walk, step: Mu { fixed }, momentum: Momentum::new(true) }
     }
 }
 

@@ -1,6 +1,5 @@
 //! Generated data to measure on; the same on every run.
 
-use anyhow::Context;
 use klnmf::{Mat, Scalar, Sparse};
 use std::path::Path;
 
@@ -38,33 +37,9 @@ pub fn planted(n: usize, m: usize, rank: usize) -> Mat<f64> {
 /// The power spectrogram of a recording as in the paper: sine windows of 256 samples, half overlapping.
 pub fn spectrogram(path: &Path) -> anyhow::Result<Mat<f64>> {
     const WINDOW: usize = 256;
-    let name = || path.display().to_string();
-    let mut sound = hound::WavReader::open(path).with_context(name)?;
-    let (channels, bits) = (usize::from(sound.spec().channels), sound.spec().bits_per_sample);
-    anyhow::ensure!(
-        sound.spec().sample_format == hound::SampleFormat::Int,
-        "{}: not of whole numbers",
-        name()
-    );
-    let samples: Vec<i32> = sound.samples().collect::<Result<_, _>>().with_context(name)?;
-    let unit = 2f64.powi(i32::from(bits) - 1) * channels as f64;
-    let mono: Vec<f64> =
-        samples.chunks_exact(channels).map(|s| s.iter().map(|x| f64::from(*x)).sum::<f64>() / unit).collect();
-    anyhow::ensure!(mono.len() >= WINDOW, "{}: too short", name());
-    let window: Vec<f64> =
-        (0..WINDOW).map(|i| (std::f64::consts::PI * (i as f64 + 0.5) / WINDOW as f64).sin()).collect();
-    let transform = realfft::RealFftPlanner::<f64>::new().plan_fft_forward(WINDOW);
-    let (mut frame, mut bins) = (transform.make_input_vec(), transform.make_output_vec());
-    let frames = 1 + (mono.len() - WINDOW) / (WINDOW / 2);
-    let mut power = Mat::zeros(WINDOW / 2 + 1, frames);
-    for j in 0..frames {
-        for (i, x) in frame.iter_mut().enumerate() {
-            *x = window[i] * mono[j * WINDOW / 2 + i];
-        }
-        transform.process(&mut frame, &mut bins)?;
-        power.col_mut(j).iter_mut().zip(&bins).for_each(|(p, b)| *p = b.norm_sqr());
-    }
-    Ok(power)
+    let mono = klnmf_audio::read(path)?.mono();
+    anyhow::ensure!(mono.len() >= WINDOW, "{}: too short", path.display());
+    Ok(klnmf_audio::Stft::new(WINDOW, WINDOW / 2)?.forward_unpadded(&mono).power())
 }
 
 /// SplitMix64: small, and good enough for bench data.

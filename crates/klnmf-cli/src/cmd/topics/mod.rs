@@ -5,8 +5,9 @@ mod report;
 mod tables;
 
 use super::{Output, parse_seconds, thread_count};
-use crate::{input, interrupt, progress, summary};
-use anyhow::{Context, bail};
+use crate::out_folder::OutFolder;
+use crate::{interrupt, progress, summary};
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use corpus::{Corpus, Input};
 use klnmf::{Solver, Status, TopicInfo, TopicModel, TopicSettings, Weights};
@@ -332,34 +333,6 @@ fn certificate_text(facts: &Map<String, Value>) -> String {
         text += &format!("note         {} documents did not reach the tolerance\n", facts["unconverged"]);
     }
     text
-}
-
-/// The folder of the results, made when the input has been read and before the work, so that this cannot fail for that.
-struct OutFolder<'a> {
-    path: &'a Path,
-}
-
-impl<'a> OutFolder<'a> {
-    fn new(path: &'a Path, files: &[&str]) -> anyhow::Result<Self> {
-        if path.exists() && !path.is_dir() {
-            bail!("--out {}: it is a file, give the name of a folder", path.display());
-        }
-        let folder = Self { path };
-        if path.exists() {
-            let files: Vec<PathBuf> = files.iter().map(|name| folder.file(name)).collect();
-            input::check_outputs(&[], &files)?;
-        }
-        Ok(folder)
-    }
-
-    fn create(&self) -> anyhow::Result<()> {
-        let path = self.path;
-        std::fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
 }
 
 fn exit_code(status: Status) -> ExitCode {

@@ -1,0 +1,490 @@
+//! `klnmf separate`: a recording into its parts.
+
+mod groups;
+mod model;
+mod page;
+mod pictures;
+mod score;
+
+use super::{Output, parse_seconds, thread_count};
+use crate::out_folder::OutFolder;
+use crate::{interrupt, progress, summary};
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use klnmf::{DecomposeSettings, Mat, Solver, Status};
+use klnmf_audio::{Sound, Stft, WavFormat};
+use model::{Dictionary, Sources};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Split a recording into parts that add up to it
+///
+/// The spectrogram is factorised with the KL divergence, and Wiener masks cut the recording into stems: at its own rate,
+/// length and number of channels, and their sum is the recording.
+///
+/// Blind: --components K, and --sources N to bundle them into N by likeness. Supervised: --train NAME=FILE for every
+/// source learns a dictionary from a recording of it alone; the mix is then explained by these, with a certificate, and
+/// --save keeps them for the next time (--dictionary). Both together: known sources, and K components for the rest.
+///
+/// Reads WAV, FLAC, OGG/Vorbis and MP3. The folder of --out gets a WAV file for every stem, model.npz, picture.svg, and
+/// index.html with players.
+///
+/// Examples:
+///   klnmf separate song.wav --components 10
+///   klnmf separate duo.flac --train piano=piano.wav --train voice=voice.wav --save duo.npz
+///   klnmf separate other.mp3 --dictionary duo.npz
+///   klnmf separate --demo
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub struct Separate {
+    /// The recording
+    #[arg(value_name = "SOUND", required_unless_present = "demo", conflicts_with = "demo")]
+    path: Option<PathBuf>,
+    /// Five synthetic instruments with known stems, instead of a recording
+    #[arg(long)]
+    demo: bool,
+    /// Components to learn from the recording itself [default: 10 without --train and --dictionary, else none]
+    #[arg(long, short = 'k', value_name = "K")]
+    components: Option<usize>,
+    /// Bundle the learned components into so many sources, by the likeness of spectra and activations
+    #[arg(long, value_name = "N", requires = "components")]
+    sources: Option<usize>,
+    /// A source and a recording of it alone, as NAME=FILE; may be given several times
+    #[arg(long, value_name = "NAME=FILE")]
+    train: Vec<String>,
+    /// Components to learn for each --train
+    #[arg(long, value_name = "K", default_value_t = 24)]
+    per_source: usize,
+    /// Keep the dictionaries of --train in this .npz file
+    #[arg(long, value_name = "FILE", requires = "train")]
+    save: Option<PathBuf>,
+    /// Dictionaries that --save has kept
+    #[arg(long, value_name = "FILE", conflicts_with = "train")]
+    dictionary: Option<PathBuf>,
+    /// Length of the window in milliseconds, rounded to an even number of samples
+    #[arg(long, value_name = "MS", default_value_t = klnmf_audio::WINDOW_MS)]
+    window: f64,
+    /// How much neighbouring windows overlap, from 0.5 to below 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    overlap: f64,
+    /// What is factorised
+    #[arg(long, value_enum, default_value = "power")]
+    spectrogram: Spectrogram,
+    /// Resample the recordings to this rate first; the stems have it too
+    #[arg(long, value_name = "HZ")]
+    rate: Option<u32>,
+    /// The method for what is learned
+    #[arg(long, value_enum, default_value = "auto")]
+    solver: Method,
+    /// The most accesses to the data
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    max_iter: usize,
+    /// Stop when the relative gap is below this; 0 never stops early
+    #[arg(long, value_name = "GAP", default_value_t = 1e-4)]
+    tol: f64,
+    /// Stop after this many seconds
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    time_limit: Option<Duration>,
+    /// Of the random start
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Threads; 0 means one per core. The result does not depend on it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: usize,
+    /// True stems to compare with, separated by commas: prints SDR, SIR, SAR (BSS Eval v3) and SI-SDR
+    #[arg(long, value_name = "FILES", value_delimiter = ',')]
+    evaluate: Vec<PathBuf>,
+    /// Taps of the distortion filter that BSS Eval allows
+    #[arg(long, value_name = "N", default_value_t = klnmf_audio::TAPS)]
+    taps: usize,
+    /// How samples are stored in the stems
+    #[arg(long, value_enum, default_value = "float32")]
+    format: Format,
+    /// The folder for the results; it is made if it is not there
+    #[arg(long, short, value_name = "FOLDER", default_value = "stems")]
+    out: PathBuf,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Kinds of spectrogram.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub enum Spectrogram {
+    /// Squared magnitudes, as in the paper
+    Power,
+    /// Magnitudes
+    Magnitude,
+}
+
+impl Spectrogram {
+    fn name(self) -> &'static str {
+        if self == Spectrogram::Power { "power" } else { "magnitude" }
+    }
+
+    fn of(self, stft: &Stft, signal: &[f64]) -> Mat<f64> {
+        let frames = stft.forward(signal);
+        if self == Spectrogram::Power { frames.power() } else { frames.magnitude() }
+    }
+}
+
+/// Methods by name.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Method {
+    Auto,
+    Fpa,
+    Mu,
+    Mue,
+    Newton,
+}
+
+/// Formats of samples.
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Int16,
+    Int24,
+    Float32,
+}
+
+/// The recording, the true stems if they are known, and recordings to learn from.
+struct Material {
+    name: String,
+    mix: Sound,
+    truth: Vec<(String, Sound)>,
+    training: Vec<(String, Sound)>,
+}
+
+impl Separate {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let stop = interrupt::flag();
+        let settings = klnmf::Settings {
+            solver: match self.solver {
+                Method::Auto => Solver::Auto,
+                Method::Fpa => Solver::Fpa,
+                Method::Mu => Solver::Mu,
+                Method::Mue => Solver::Mue,
+                Method::Newton => Solver::Newton,
+            },
+            max_iter: self.max_iter,
+            tol: self.tol,
+            time_limit: self.time_limit,
+            seed: self.seed,
+            threads: self.threads,
+            stop: Some(stop.clone()),
+            ..Default::default()
+        };
+        settings.validate()?;
+        let folder = OutFolder::new(&self.out, &["model.npz", "picture.svg", "index.html"])?;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build()?;
+        let material = self.material()?;
+        let stft = self.stft(material.mix.rate)?;
+
+        let begun = Instant::now();
+        let dictionary = self.dictionary_for(&stft, &material, &settings)?;
+        let v = self.spectrogram.of(&stft, &material.mix.mono());
+        let sources = self.explain(&v, dictionary, &settings)?;
+        let stems = pool.install(|| {
+            klnmf_audio::separate(&material.mix, &stft, &sources.w, &sources.h, &sources.groups)
+        })?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let scores = score::Scores::new(&material.truth, &material.mix, &stems, self.taps)?;
+
+        folder.create()?;
+        let files = self.write_stems(&folder, &sources, &stems)?;
+        let facts = self.facts(&material, &stft, &v, &sources, scores.as_ref(), &files, seconds);
+        model::write(&folder.file("model.npz"), &sources, &facts)?;
+        let picture = pictures::Pictures { mix: &material.mix, v: &v, sources: &sources, stems: &stems };
+        let svg = picture.svg();
+        klnmf_io::atomically(&folder.file("picture.svg"), |out| {
+            std::io::Write::write_all(out, svg.as_bytes())
+        })?;
+        page::write(
+            &folder.file("index.html"),
+            &material.name,
+            &sources,
+            &files,
+            &facts,
+            scores.as_ref(),
+            &svg,
+        )?;
+        self.tell(&material, &sources, scores.as_ref(), facts)?;
+        let stopped = sources.status == Status::Stopped;
+        Ok(if stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+    }
+
+    fn material(&self) -> anyhow::Result<Material> {
+        if self.demo {
+            return demo(self.rate.unwrap_or(16_000), self.seed);
+        }
+        let path = self.path.as_deref().context("a recording is needed")?;
+        let mix = self.read(path)?;
+        let named = |option: &String| -> anyhow::Result<(String, Sound)> {
+            let (name, file) = option
+                .split_once('=')
+                .filter(|(name, file)| !name.is_empty() && !file.is_empty())
+                .with_context(|| {
+                    format!("--train {option}: give a name and a file, as in piano=piano.wav")
+                })?;
+            Ok((name.to_owned(), self.read(Path::new(file))?))
+        };
+        let training: Vec<(String, Sound)> = self.train.iter().map(named).collect::<anyhow::Result<_>>()?;
+        for (at, (name, sound)) in training.iter().enumerate() {
+            if training[..at].iter().any(|(other, _)| other == name) {
+                bail!("--train {name}: two sources have this name, give each its own");
+            }
+            if sound.rate != mix.rate {
+                bail!(
+                    "--train {name} has {} samples per second and the recording {}: resample both, with --rate {}",
+                    sound.rate,
+                    mix.rate,
+                    sound.rate.min(mix.rate)
+                );
+            }
+        }
+        let truth: anyhow::Result<Vec<(String, Sound)>> =
+            self.evaluate.iter().map(|path| Ok((stem_name(path), self.read(path)?))).collect();
+        Ok(Material { name: path.display().to_string(), mix, truth: truth?, training })
+    }
+
+    fn read(&self, path: &Path) -> anyhow::Result<Sound> {
+        let sound = klnmf_audio::read(path)?;
+        Ok(match self.rate {
+            Some(rate) => sound.resampled(rate)?,
+            None => sound,
+        })
+    }
+
+    fn stft(&self, rate: u32) -> anyhow::Result<Stft> {
+        if !(self.window.is_finite() && self.window > 0.0) {
+            bail!("--window {}: a number of milliseconds above 0 is needed", self.window);
+        }
+        if !(0.5..1.0).contains(&self.overlap) {
+            bail!("--overlap {}: a share from 0.5 to below 1 is needed", self.overlap);
+        }
+        let window = klnmf_audio::window_for(rate, self.window);
+        let hop = ((window as f64 * (1.0 - self.overlap)).round() as usize).max(1);
+        Ok(Stft::new(window, hop.min((window / 2).max(1)))?)
+    }
+
+    /// The parts that are known: read, or learned from the training recordings.
+    fn dictionary_for(
+        &self,
+        stft: &Stft,
+        material: &Material,
+        settings: &klnmf::Settings,
+    ) -> anyhow::Result<Option<Dictionary>> {
+        if let Some(path) = &self.dictionary {
+            return Dictionary::read(path, stft, material.mix.rate, self.spectrogram.name()).map(Some);
+        }
+        if material.training.is_empty() {
+            return Ok(None);
+        }
+        let bar = progress::bar(material.training.len(), self.output.quiet);
+        let mut known = Dictionary::new();
+        for (name, sound) in &material.training {
+            bar.set_message(format!("learning {name}"));
+            let v = self.spectrogram.of(stft, &sound.mono());
+            let k = self.per_source.min(v.rows() * v.cols());
+            let found = klnmf::factorize(&v, k, settings).with_context(|| format!("--train {name}"))?;
+            known.add(name, found.w);
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        if let Some(path) = &self.save {
+            known.write(path, stft, material.mix.rate, self.spectrogram.name())?;
+        }
+        Ok(Some(known))
+    }
+
+    /// Weights for what is known, parts for what is not.
+    fn explain(
+        &self,
+        v: &Mat<f64>,
+        known: Option<Dictionary>,
+        settings: &klnmf::Settings,
+    ) -> anyhow::Result<Sources> {
+        let free = self.components.unwrap_or(if known.is_none() { 10 } else { 0 });
+        let Some(known) = known else {
+            let bar = progress::bar(self.max_iter, self.output.quiet);
+            let (w, h) = klnmf::init(v, free, settings)?;
+            let found = klnmf::factorize_from(v, w, h, settings, |info| {
+                progress::show(&bar, info);
+                std::ops::ControlFlow::Continue(())
+            })?;
+            bar.finish_and_clear();
+            return Ok(Sources::blind(found, self.sources));
+        };
+        if free == 0 {
+            let bar = progress::bar(v.cols(), self.output.quiet);
+            let convex = DecomposeSettings {
+                tol: self.tol,
+                threads: self.threads,
+                time_limit: self.time_limit,
+                stop: settings.stop.clone(),
+                ..Default::default()
+            };
+            let found = klnmf::decompose_with(v, &known.w, &convex, &|done| bar.set_position(done as u64))?;
+            bar.finish_and_clear();
+            return Ok(Sources::supervised(known, found, v.as_slice().iter().sum()));
+        }
+        let fixed = known.w.cols();
+        let start = klnmf::init(v, fixed + free, settings)?;
+        let w =
+            Mat::from_fn(
+                v.rows(),
+                fixed + free,
+                |i, k| {
+                    if k < fixed { known.w[(i, k)] } else { start.0[(i, k)] }
+                },
+            );
+        let settings = klnmf::Settings { fixed, ..settings.clone() };
+        let bar = progress::bar(self.max_iter, self.output.quiet);
+        let found = klnmf::factorize_from(v, w, start.1, &settings, |info| {
+            progress::show(&bar, info);
+            std::ops::ControlFlow::Continue(())
+        })?;
+        bar.finish_and_clear();
+        Ok(Sources::semi(known, found, self.sources))
+    }
+
+    fn write_stems(
+        &self,
+        folder: &OutFolder<'_>,
+        sources: &Sources,
+        stems: &[Sound],
+    ) -> anyhow::Result<Vec<String>> {
+        let format = match self.format {
+            Format::Int16 => WavFormat::Int16,
+            Format::Int24 => WavFormat::Int24,
+            Format::Float32 => WavFormat::Float32,
+        };
+        let mut files = Vec::new();
+        for (name, stem) in sources.names.iter().zip(stems) {
+            let file = format!("{}.wav", file_name(name));
+            klnmf_audio::write_wav(&folder.file(&file), stem, format)?;
+            files.push(file);
+        }
+        Ok(files)
+    }
+
+    fn facts(
+        &self,
+        material: &Material,
+        stft: &Stft,
+        v: &Mat<f64>,
+        sources: &Sources,
+        scores: Option<&score::Scores>,
+        files: &[String],
+        seconds: f64,
+    ) -> Map<String, Value> {
+        let mix = &material.mix;
+        let object = json!({
+            "mode": sources.mode,
+            "solver": if sources.mode == "supervised" { "decompose" } else { klnmf_name(self.solver) },
+            "status": summary::status(sources.status),
+            "iterations": sources.iterations,
+            "seconds": seconds,
+            "divergence": summary::number(sources.divergence),
+            "relative_gap": summary::number(sources.relative_gap),
+            "components": sources.w.cols(),
+            "sources": sources.names,
+            "files": files,
+            "rate": mix.rate,
+            "channels": mix.channels.len(),
+            "samples": mix.len(),
+            "window": stft.window(),
+            "hop": stft.hop(),
+            "spectrogram": self.spectrogram.name(),
+            "shape": [v.rows(), v.cols()],
+            "seed": self.seed,
+            "threads": thread_count(self.threads),
+            "scores": scores.map_or(Value::Null, score::Scores::json),
+            "notes": mix.notes,
+        });
+        object.as_object().cloned().unwrap_or_default()
+    }
+
+    fn tell(
+        &self,
+        material: &Material,
+        sources: &Sources,
+        scores: Option<&score::Scores>,
+        facts: Map<String, Value>,
+    ) -> anyhow::Result<()> {
+        if self.output.json {
+            return summary::print_json(facts);
+        }
+        if self.output.quiet {
+            return Ok(());
+        }
+        let mix = &material.mix;
+        let mut text = format!(
+            "sound        {:.1} s, {} Hz, {} channel{}\n",
+            mix.seconds(),
+            mix.rate,
+            mix.channels.len(),
+            if mix.channels.len() == 1 { "" } else { "s" }
+        );
+        for note in &mix.notes {
+            text += &format!("note         {note}\n");
+        }
+        text += &format!(
+            "spectrogram  {} × {}, {}, windows of {} samples every {}\n",
+            facts["shape"][0],
+            facts["shape"][1],
+            self.spectrogram.name(),
+            facts["window"],
+            facts["hop"]
+        );
+        text += &format!(
+            "{:<12} {} components, {}, relative gap {:.1e}; all in {:.1} s\n",
+            sources.mode,
+            sources.w.cols(),
+            sources.status.name(),
+            sources.relative_gap,
+            facts["seconds"].as_f64().unwrap_or_default()
+        );
+        if let Some(scores) = scores {
+            text += &scores.text();
+        }
+        text += &format!(
+            "results      {}: {} stems, model.npz, picture.svg, index.html\n",
+            self.out.display(),
+            sources.names.len()
+        );
+        summary::print(&text)
+    }
+}
+
+fn klnmf_name(method: Method) -> &'static str {
+    match method {
+        Method::Auto => "auto",
+        Method::Fpa => "fpa",
+        Method::Mu => "mu",
+        Method::Mue => "mue",
+        Method::Newton => "newton",
+    }
+}
+
+/// Ten seconds of the built-in ensemble, and each instrument alone to learn from.
+fn demo(rate: u32, seed: u64) -> anyhow::Result<Material> {
+    const SECONDS: f64 = 10.0;
+    let owned =
+        |parts: Vec<(&'static str, Sound)>| parts.into_iter().map(|(n, s)| (n.to_owned(), s)).collect();
+    let truth: Vec<(String, Sound)> = owned(klnmf_audio::ensemble(SECONDS, rate, seed)?);
+    let training = owned(klnmf_audio::training(SECONDS, rate, seed + 1)?);
+    let len = truth.first().map_or(0, |(_, sound)| sound.len());
+    let sum = |i: usize| truth.iter().map(|(_, sound)| sound.channels[0][i]).sum();
+    let mix = Sound::new(rate, vec![(0..len).map(sum).collect()])?;
+    Ok(Material { name: "the built-in ensemble".into(), mix, truth, training })
+}
+
+fn stem_name(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A name that every file system takes.
+fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect()
+}

@@ -1,0 +1,59 @@
+//! The page with players for the stems.
+
+use super::model::Sources;
+use super::score::Scores;
+use minijinja::{Environment, context};
+use serde_json::{Map, Value};
+use std::io::Write;
+use std::path::Path;
+
+/// Writes the page; the sounds lie beside it.
+pub fn write(
+    path: &Path,
+    name: &str,
+    sources: &Sources,
+    files: &[String],
+    facts: &Map<String, Value>,
+    scores: Option<&Scores>,
+    svg: &str,
+) -> anyhow::Result<()> {
+    let mut environment = Environment::new();
+    environment.add_template("separate.html", include_str!("separate.html"))?;
+    let total: f64 = sources.h.as_slice().iter().sum();
+    let loudness = sources.h.row_sums();
+    let share =
+        |group: &Vec<usize>| group.iter().map(|k| loudness[*k]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
+    let stems: Vec<_> = sources
+        .names
+        .iter()
+        .zip(files)
+        .zip(&sources.groups)
+        .map(|((name, file), group)| {
+            context! { name, file, components => group.len(), share => format!("{:.1}", 100.0 * share(group)) }
+        })
+        .collect();
+    let rows: Vec<_> = scores.map_or(Vec::new(), |scores| {
+        let row = |(name, values): (String, [f64; 5])| context! { name, values => values.map(|x| format!("{x:.1}")) };
+        scores.rows().into_iter().map(row).collect()
+    });
+    let number = |key: &str| facts[key].as_f64().unwrap_or_default();
+    let whole = |key: &str| facts[key].as_u64().unwrap_or_default();
+    let page = environment.get_template("separate.html")?.render(context! {
+        name,
+        stems,
+        rows,
+        taps => scores.map(|scores| scores.taps as u64),
+        svg,
+        mode => sources.mode,
+        seconds => format!("{:.1}", number("samples") / number("rate").max(1.0)),
+        rate => whole("rate"),
+        channels => whole("channels"),
+        window => whole("window"),
+        hop => whole("hop"),
+        spectrogram => facts["spectrogram"].as_str(),
+        components => sources.w.cols(),
+        status => sources.status.name(),
+        gap => format!("{:.1e}", sources.relative_gap),
+    })?;
+    Ok(klnmf_io::atomically(path, |out| out.write_all(page.as_bytes()))?)
+}

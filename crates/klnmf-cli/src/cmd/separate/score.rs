@@ -1,0 +1,104 @@
+//! How good stems are, where the truth is known.
+
+use anyhow::bail;
+use klnmf_audio::{Score, Sound, evaluate, si_sdr};
+use serde_json::{Value, json};
+
+/// One line for every true stem.
+pub struct Scores {
+    lines: Vec<Line>,
+    pub taps: usize,
+}
+
+struct Line {
+    name: String,
+    score: Score,
+    /// SI-SDR of the stem less that of the mix itself.
+    improvement: f64,
+}
+
+impl Scores {
+    /// None if no truth is known. Stems and truth are compared as the means of their channels.
+    pub fn new(
+        truth: &[(String, Sound)],
+        mix: &Sound,
+        stems: &[Sound],
+        taps: usize,
+    ) -> anyhow::Result<Option<Self>> {
+        if truth.is_empty() {
+            return Ok(None);
+        }
+        for (name, sound) in truth {
+            if (sound.rate, sound.len()) != (mix.rate, mix.len()) {
+                bail!(
+                    "{name} has {} samples at {} Hz and the recording {} at {} Hz: they must agree",
+                    sound.len(),
+                    sound.rate,
+                    mix.len(),
+                    mix.rate
+                );
+            }
+        }
+        if truth.len() != stems.len() {
+            bail!(
+                "--evaluate: {} true stems and {} found ones: there must be as many, see --sources",
+                truth.len(),
+                stems.len()
+            );
+        }
+        let references: Vec<Vec<f64>> = truth.iter().map(|(_, sound)| sound.mono()).collect();
+        let estimates: Vec<Vec<f64>> = stems.iter().map(Sound::mono).collect();
+        let (scores, mix) = (evaluate(&references, &estimates, taps)?, mix.mono());
+        let line = |((score, (name, _)), reference): ((Score, &(String, Sound)), &Vec<f64>)| Line {
+            name: name.clone(),
+            improvement: score.si_sdr - si_sdr(reference, &mix),
+            score,
+        };
+        let lines = scores.into_iter().zip(truth).zip(&references).map(line).collect();
+        Ok(Some(Self { lines, taps }))
+    }
+
+    /// The middle of the improvements.
+    pub fn median_improvement(&self) -> f64 {
+        let mut all: Vec<f64> = self.lines.iter().map(|line| line.improvement).collect();
+        all.sort_by(f64::total_cmp);
+        let n = all.len();
+        0.5 * (all[(n - 1) / 2] + all[n / 2])
+    }
+
+    pub fn json(&self) -> Value {
+        let line = |line: &Line| {
+            json!({
+                "reference": line.name, "stem": line.score.estimate, "sdr": line.score.sdr, "sir": line.score.sir,
+                "sar": line.score.sar, "si_sdr": line.score.si_sdr, "si_sdr_improvement": line.improvement,
+            })
+        };
+        json!({
+            "taps": self.taps,
+            "median_si_sdr_improvement": self.median_improvement(),
+            "stems": self.lines.iter().map(line).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Name, SDR, SIR, SAR, SI-SDR and its improvement.
+    pub fn rows(&self) -> Vec<(String, [f64; 5])> {
+        let row = |line: &Line| {
+            let Score { sdr, sir, sar, si_sdr, .. } = line.score;
+            (line.name.clone(), [sdr, sir, sar, si_sdr, line.improvement])
+        };
+        self.lines.iter().map(row).collect()
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "dB           {:<20} {:>7} {:>7} {:>7} {:>8} {:>12}   (BSS Eval v3, {} taps)\n",
+            "", "SDR", "SIR", "SAR", "SI-SDR", "improvement", self.taps
+        );
+        for (name, [sdr, sir, sar, si_sdr, improvement]) in self.rows() {
+            text += &format!(
+                "             {name:<20} {sdr:>7.1} {sir:>7.1} {sar:>7.1} {si_sdr:>8.1} {improvement:>12.1}\n"
+            );
+        }
+        text + &format!("             median improvement of SI-SDR {:.1} dB\n", self.median_improvement())
+    }
+}

@@ -1,0 +1,35 @@
+//! A folder that results go to.
+
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+
+/// The folder of the results, made when the input has been read and before the work, so that this cannot fail for that.
+pub struct OutFolder<'a> {
+    path: &'a Path,
+}
+
+impl<'a> OutFolder<'a> {
+    /// Fails if any of these files could not be written there.
+    pub fn new(path: &'a Path, files: &[&str]) -> anyhow::Result<Self> {
+        if path.exists() && !path.is_dir() {
+            bail!("--out {}: it is a file, give the name of a folder", path.display());
+        }
+        let folder = Self { path };
+        if path.exists() {
+            let files: Vec<PathBuf> = files.iter().map(|name| folder.file(name)).collect();
+            crate::input::check_outputs(&[], &files)?;
+        }
+        Ok(folder)
+    }
+
+    /// Makes the folder if it is not there.
+    pub fn create(&self) -> anyhow::Result<()> {
+        let path = self.path;
+        std::fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))
+    }
+
+    /// The path of a file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}

@@ -1,0 +1,155 @@
+//! `klnmf separate` from the outside.
+
+mod common;
+
+use common::Place;
+use klnmf_audio::{Sound, WavFormat, read, write_wav};
+use std::fs;
+
+/// Three seconds of two of the built-in instruments and their sum, on two channels of different loudness.
+fn duo(place: &Place) -> [Sound; 3] {
+    let parts = klnmf_audio::ensemble(2.0, 8000, 3).unwrap();
+    let stereo = |sound: &Sound| {
+        let quiet = sound.channels[0].iter().map(|x| 0.5 * x).collect();
+        Sound::new(8000, vec![sound.channels[0].clone(), quiet]).unwrap()
+    };
+    let (a, b) = (stereo(&parts[2].1), stereo(&parts[3].1));
+    let sum = |c: usize| a.channels[c].iter().zip(&b.channels[c]).map(|(x, y)| x + y).collect();
+    let mix = Sound::new(8000, vec![sum(0), sum(1)]).unwrap();
+    for (name, sound) in [("flute.wav", &a), ("bass.wav", &b), ("mix.wav", &mix)] {
+        write_wav(&place.path(name), sound, WavFormat::Float32).unwrap();
+    }
+    [a, b, mix]
+}
+
+/// The stems that the summary names, read back.
+fn stems(place: &Place, folder: &str, found: &serde_json::Value) -> Vec<Sound> {
+    let files = found["files"].as_array().unwrap();
+    files.iter().map(|file| read(&place.path(folder).join(file.as_str().unwrap())).unwrap()).collect()
+}
+
+/// The largest difference between the sum of the stems and the sound, relative to its peak.
+fn distance(stems: &[Sound], sound: &Sound) -> f64 {
+    let peak = sound.channels.iter().flatten().fold(1e-9f64, |m, x| m.max(x.abs()));
+    let mut worst = 0.0f64;
+    for (c, channel) in sound.channels.iter().enumerate() {
+        for (i, x) in channel.iter().enumerate() {
+            let sum: f64 = stems.iter().map(|stem| stem.channels[c][i]).sum();
+            worst = worst.max((sum - x).abs() / peak);
+        }
+    }
+    worst
+}
+
+#[test]
+fn stems_add_up_to_the_recording() {
+    let place = Place::new();
+    let [_, _, mix] = duo(&place);
+    let found = place.json("separate mix.wav --components 4 --max-iter 50");
+    assert_eq!((found["mode"].as_str(), found["components"].as_u64()), (Some("blind"), Some(4)));
+    let parts = stems(&place, "stems", &found);
+    assert_eq!(parts.len(), 4);
+    assert!(parts.iter().all(|p| (p.rate, p.len(), p.channels.len()) == (8000, mix.len(), 2)));
+    assert!(distance(&parts, &read(&place.path("mix.wav")).unwrap()) < 1e-6);
+    let page = fs::read_to_string(place.path("stems/index.html")).unwrap();
+    assert!(page.matches("<audio").count() == 4 && page.contains("<svg"));
+    let model = klnmf_io::read_model::<f64>(&place.path("stems/model.npz")).unwrap();
+    assert_eq!((model.w.cols(), model.part_names.unwrap().len()), (4, 4));
+    // Bundled, and on one thread: the same model.
+    let found = place.json("separate mix.wav --components 4 --sources 2 --max-iter 50 --threads 1 --out two");
+    assert_eq!(found["files"].as_array().unwrap().len(), 2);
+    let other = klnmf_io::read_model::<f64>(&place.path("two/model.npz")).unwrap();
+    assert_eq!((other.w, other.h), (model.w, model.h));
+    assert!(distance(&stems(&place, "two", &found), &mix) < 1e-6);
+}
+
+#[test]
+fn known_sources_are_found_and_scored() {
+    let place = Place::new();
+    let [_, _, mix] = duo(&place);
+    let options = "--max-iter 40 --per-source 8 --tol 1e-3 --evaluate flute.wav,bass.wav --taps 64";
+    let found = place.json(&format!(
+        "separate mix.wav --train flute=flute.wav --train bass=bass.wav --save d.npz {options}"
+    ));
+    assert_eq!((found["mode"].as_str(), found["status"].as_str()), (Some("supervised"), Some("converged")));
+    assert!(found["relative_gap"].as_f64().unwrap() <= 1e-3);
+    let scores = &found["scores"];
+    assert!(scores["median_si_sdr_improvement"].as_f64().unwrap() > 10.0, "{scores}");
+    for stem in scores["stems"].as_array().unwrap() {
+        assert!(stem["sdr"].as_f64().unwrap() > 10.0 && stem["sir"].as_f64().unwrap() > 10.0, "{scores}");
+    }
+    assert!(distance(&stems(&place, "stems", &found), &mix) < 1e-6);
+    assert!(place.path("stems/flute.wav").is_file());
+    // The kept dictionaries give the same stems.
+    let again = place.json("separate mix.wav --dictionary d.npz --tol 1e-3 --out again");
+    assert_eq!(again["divergence"], found["divergence"]);
+    assert!(
+        fs::read(place.path("again/bass.wav")).unwrap() == fs::read(place.path("stems/bass.wav")).unwrap()
+    );
+    place.fails("separate mix.wav --dictionary d.npz --window 40 --out x", 1, &["d.npz", "window"]);
+
+    // One source known, the rest learned.
+    let half = place.json("separate mix.wav --train flute=flute.wav --per-source 8 --components 4 --sources 1 --max-iter 60 --evaluate flute.wav,bass.wav --taps 64 --out half");
+    assert_eq!(half["mode"].as_str(), Some("semi"));
+    assert!(half["scores"]["median_si_sdr_improvement"].as_f64().unwrap() > 5.0, "{half}");
+    assert!(distance(&stems(&place, "half", &half), &mix) < 1e-6);
+}
+
+#[test]
+fn the_demo_separates_five_instruments() {
+    let place = Place::new();
+    let found = place.json("separate --demo --max-iter 10 --tol 1e-2 --taps 32");
+    assert_eq!(found["files"].as_array().unwrap().len(), 5);
+    assert!(found["scores"]["median_si_sdr_improvement"].as_f64().unwrap() >= 8.0, "{}", found["scores"]);
+}
+
+#[test]
+fn odd_sounds_have_stems() {
+    let place = Place::new();
+    let noise = |n: usize| {
+        (0..n).map(|i| ((i * 7919 + i * i * 31) % 1000) as f64 / 1000.0 - 0.5).collect::<Vec<f64>>()
+    };
+    let click: Vec<f64> = (0..999).map(|i| if i == 500 { 0.9 } else { 0.0 }).collect();
+    let cases = [
+        ("noise", vec![noise(4001)], WavFormat::Int16),
+        ("silence", vec![vec![0.0; 3000]], WavFormat::Int24),
+        ("click", vec![click], WavFormat::Float32),
+        ("one", vec![vec![0.5]], WavFormat::Int16),
+        ("surround", vec![noise(2001); 6], WavFormat::Int8),
+    ];
+    for (name, channels, format) in cases {
+        let sound = Sound::new(8000, channels).unwrap();
+        write_wav(&place.path(&format!("{name}.wav")), &sound, format).unwrap();
+        let found = place.json(&format!("separate {name}.wav --components 3 --max-iter 20 --out {name}"));
+        let stored = read(&place.path(&format!("{name}.wav"))).unwrap();
+        let parts = stems(&place, name, &found);
+        assert_eq!(
+            (parts.len(), parts[0].channels.len(), parts[0].len()),
+            (3, stored.channels.len(), stored.len())
+        );
+        assert!(distance(&parts, &stored) < 1e-6, "{name}: {}", distance(&parts, &stored));
+    }
+}
+
+#[test]
+fn bad_sounds_get_one_line() {
+    let place = Place::new();
+    duo(&place);
+    place.write("empty.wav", "");
+    place.write("text.wav", "this is no sound");
+    let whole = fs::read(place.path("mix.wav")).unwrap();
+    place.write("header.wav", &whole[..30]);
+    for file in ["empty.wav", "text.wav", "header.wav", "missing.wav"] {
+        place.fails(&format!("separate {file} --components 2 --out x"), 1, &[file]);
+    }
+    // What is there of a truncated file is used, and a note says so.
+    place.write("cut.wav", &whole[..whole.len() / 2]);
+    let text = place.ok("separate cut.wav --components 2 --max-iter 10 --out cut");
+    assert!(text.contains("note"), "{text}");
+    place.fails("separate mix.wav --train flute --out x", 1, &["--train flute"]);
+    place.fails("separate mix.wav --overlap 0.2 --components 2 --out x", 1, &["--overlap"]);
+    place.fails("separate mix.wav --window 0 --components 2 --out x", 1, &["--window"]);
+    place.fails("separate mix.wav --components 0 --out x", 1, &["rank 0"]);
+    place.fails("separate mix.wav --components 3 --evaluate flute.wav --out x", 1, &["--evaluate"]);
+    place.fails("separate --out x", 2, &["SOUND"]);
+}

@@ -1,0 +1,121 @@
+//! Matrices of Python's, lent to the library where they lie.
+//!
+//! C-ordered arrays are rows, Fortran-ordered ones columns; CSR and CSC are what they are. The Python half sees to it
+//! that numbers are f32 or f64 and arrays contiguous, copying only what is not.
+
+use crate::error::from_library;
+use klnmf::{IndexSlice, Indices, Mat, Matrix, Order, Scalar, Sparse};
+use numpy::npyffi::NPY_ORDER;
+use numpy::{
+    Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// A matrix in the precision it has.
+pub enum Data<'py> {
+    Single(Lent<'py, f32>),
+    Double(Lent<'py, f64>),
+}
+
+impl<'py> Data<'py> {
+    pub fn of(v: &Bound<'py, PyAny>) -> PyResult<Self> {
+        match Lent::new(v) {
+            Ok(single) => Ok(Data::Single(single)),
+            Err(_) => Lent::new(v).map(Data::Double),
+        }
+    }
+}
+
+/// A matrix that Python owns.
+pub enum Lent<'py, T: Element> {
+    Dense(Order, PyReadonlyArray2<'py, T>),
+    Sparse { shape: (usize, usize), order: Order, ptr: Lines<'py>, idx: Lines<'py>, val: PyReadonlyArray1<'py, T> },
+}
+
+impl<'py, T: Element + Scalar> Lent<'py, T> {
+    /// An array, or whatever has `format`, `shape`, `indptr`, `indices` and `data` as scipy's matrices do.
+    pub fn new(v: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if !v.hasattr("indptr")? {
+            let array: PyReadonlyArray2<'py, T> = v.extract()?;
+            let order = if array.is_c_contiguous() { Order::Rows } else { Order::Columns };
+            return Ok(Lent::Dense(order, array));
+        }
+        let format: String = v.getattr("format")?.extract()?;
+        let order = match format.as_str() {
+            "csr" => Order::Rows,
+            "csc" => Order::Columns,
+            other => return Err(PyValueError::new_err(format!("format {other}: CSR or CSC is needed"))),
+        };
+        Ok(Lent::Sparse {
+            shape: v.getattr("shape")?.extract()?,
+            order,
+            ptr: v.getattr("indptr")?.extract()?,
+            idx: v.getattr("indices")?.extract()?,
+            val: v.getattr("data")?.extract()?,
+        })
+    }
+
+    /// Calls `f` with a view of the memory. Unsorted indices and duplicates are put in order in a copy first.
+    pub fn with<R>(&self, f: impl FnOnce(Matrix<'_, T>) -> PyResult<R>) -> PyResult<R> {
+        match self {
+            Lent::Dense(order, array) => {
+                let (rows, cols) = (array.shape()[0], array.shape()[1]);
+                f(Matrix::dense(rows, cols, *order, array.as_slice()?).map_err(from_library)?)
+            }
+            Lent::Sparse { shape: (rows, cols), order, ptr, idx, val } => {
+                let values = val.as_slice()?;
+                if let Ok(view) = Matrix::sparse(*rows, *cols, *order, ptr.view()?, idx.view()?, values) {
+                    return f(view);
+                }
+                let owned = Sparse::new(*rows, *cols, *order, ptr.copy()?, idx.copy()?, values.to_vec());
+                f((&owned.map_err(from_library)?).into())
+            }
+        }
+    }
+}
+
+/// An index array of scipy's, 32 or 64 bits wide.
+#[derive(FromPyObject)]
+pub enum Lines<'py> {
+    Narrow(PyReadonlyArray1<'py, i32>),
+    Wide(PyReadonlyArray1<'py, i64>),
+}
+
+impl Lines<'_> {
+    /// The same bits without a sign: what was negative is now larger than any matrix, and the library refuses it.
+    fn view(&self) -> PyResult<IndexSlice<'_>> {
+        Ok(match self {
+            Lines::Narrow(lines) => {
+                let lines = lines.as_slice()?;
+                // SAFETY: i32 and u32 have one size and alignment, and all their bit patterns are valid.
+                IndexSlice::U32(unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) })
+            }
+            Lines::Wide(lines) => {
+                let lines = lines.as_slice()?;
+                // SAFETY: as above, with 64 bits.
+                IndexSlice::U64(unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) })
+            }
+        })
+    }
+
+    fn copy(&self) -> PyResult<Indices> {
+        Ok(match self.view()? {
+            IndexSlice::U32(lines) => lines.to_vec().into(),
+            IndexSlice::U64(lines) => lines.to_vec().into(),
+        })
+    }
+}
+
+/// A copy of a factor, which the library wants to own.
+pub fn factor<T: Element + Scalar>(array: &Bound<'_, PyAny>) -> PyResult<Mat<T>> {
+    let array: PyReadonlyArray2<'_, T> = array.extract()?;
+    let view = array.as_array();
+    Ok(Mat::from_fn(view.nrows(), view.ncols(), |i, j| view[[i, j]]))
+}
+
+/// A factor as a Fortran-ordered array, without a copy.
+pub fn array<T: Element + Scalar>(py: Python<'_>, factor: Mat<T>) -> PyResult<Bound<'_, PyArray2<T>>> {
+    let shape = [factor.rows(), factor.cols()];
+    PyArray1::from_vec(py, factor.into_vec()).reshape_with_order(shape, NPY_ORDER::NPY_FORTRANORDER)
+}

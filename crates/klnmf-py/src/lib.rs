@@ -1,0 +1,33 @@
+//! The native half of the Python package: conversions, and nothing else.
+//!
+//! * `data` lends numpy arrays and scipy.sparse matrices to the library where they lie, and hands its factors back.
+//! * `work` runs the library on a thread of its own while Python's lock is free, hears callbacks and Ctrl-C.
+//! * `model`, `topics` and `sound` are the functions, one for one those of the library.
+//!
+//! Defaults, names of results and everything that Python can say as well live in `python/klnmf`.
+
+mod data;
+mod error;
+mod model;
+mod sound;
+mod topics;
+mod work;
+
+use pyo3::prelude::*;
+
+/// The native half of the package `klnmf`.
+#[pymodule]
+mod _klnmf {
+    #[pymodule_export]
+    use crate::model::{certificate, decompose, factorize, grow, init, memory};
+    #[pymodule_export]
+    use crate::sound::{spectrogram, wiener, window_for};
+    #[pymodule_export]
+    use crate::topics::{topic_weights, topics};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,265 @@
+//! Factorisations, decompositions, certificates.
+
+use crate::data::{Data, Lent, array, factor};
+use crate::error::{from_library, setting};
+use crate::work::{self, Question, Stop};
+use klnmf::{DecomposeSettings, Info, Init, Scalar, Settings, Solver, Update};
+use numpy::{Element, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Iteration, seconds, divergence, gap_w, gap_h, sum: the fields of Python's `Info`.
+type Facts = (usize, f64, f64, f64, f64, f64);
+
+fn facts(info: &Info) -> Facts {
+    (info.iteration, info.seconds, info.divergence, info.gap_w, info.gap_h, info.sum)
+}
+
+/// W, H, the facts, the trace, the status.
+#[pyfunction]
+pub fn factorize<'py>(
+    py: Python<'py>,
+    v: &Bound<'py, PyAny>,
+    w: &Bound<'py, PyAny>,
+    h: &Bound<'py, PyAny>,
+    solver: &str,
+    paper: bool,
+    mixed: Option<bool>,
+    update: &str,
+    inner: Option<usize>,
+    max_iter: usize,
+    tol: f64,
+    time_limit: Option<f64>,
+    check_every: Option<usize>,
+    threads: usize,
+    rho: Option<f64>,
+    callback: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let stop = Stop::default();
+    let settings = Settings {
+        solver: solver_of(solver)?,
+        paper,
+        mixed,
+        update: update_of(update)?,
+        inner,
+        max_iter,
+        tol,
+        time_limit: duration(time_limit)?,
+        stop: Some(stop.clone()),
+        check_every,
+        threads,
+        rho,
+        ..Settings::default()
+    };
+    match Data::of(v)? {
+        Data::Single(v) => factorize_in(py, v, w, h, &settings, &stop, callback),
+        Data::Double(v) => factorize_in(py, v, w, h, &settings, &stop, callback),
+    }
+}
+
+fn factorize_in<'py, T: Element + Scalar>(
+    py: Python<'py>,
+    v: Lent<'py, T>,
+    w: &Bound<'py, PyAny>,
+    h: &Bound<'py, PyAny>,
+    settings: &Settings,
+    stop: &Stop,
+    callback: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let (w, h) = (factor::<T>(w)?, factor::<T>(h)?);
+    let asked = callback.is_some();
+    let mut trace: Vec<Facts> = Vec::new();
+    let found = v.with(|v| {
+        let kept = &mut trace;
+        work::run(
+            py,
+            stop,
+            move |tell| {
+                klnmf::factorize_from(v, w, h, settings, |info| {
+                    kept.push(facts(info));
+                    if asked { Question::ask(&tell, facts(info)) } else { ControlFlow::Continue(()) }
+                })
+            },
+            |py, question| callback.as_ref().map_or(Ok(()), |callback| question.pass_on::<Facts>(py, callback)),
+        )
+    })?;
+    let found = found.map_err(from_library)?;
+    let status = found.status.name();
+    (array(py, found.w)?, array(py, found.h)?, facts(&found.info), trace, status).into_pyobject(py)
+}
+
+/// The start W, H.
+#[pyfunction]
+pub fn init<'py>(
+    py: Python<'py>,
+    v: &Bound<'py, PyAny>,
+    rank: usize,
+    how: &str,
+    seed: u64,
+    threads: usize,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let how = match how {
+        "random" => Init::Random,
+        "nndsvd" => Init::Nndsvd,
+        other => return Err(setting("init", other, "random, nndsvd or a pair (W, H) is possible")),
+    };
+    let settings = Settings { init: how, seed, threads, ..Settings::default() };
+    fn start<'py, T: Element + Scalar>(
+        py: Python<'py>,
+        v: Lent<'py, T>,
+        rank: usize,
+        settings: &Settings,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let stop = Stop::default();
+        let found = v.with(|v| {
+            work::run(py, &stop, move |_: std::sync::mpsc::Sender<()>| klnmf::init(v, rank, settings), |_, ()| Ok(()))
+        })?;
+        let (w, h) = found.map_err(from_library)?;
+        (array(py, w)?, array(py, h)?).into_pyobject(py)
+    }
+    match Data::of(v)? {
+        Data::Single(v) => start(py, v, rank, &settings),
+        Data::Double(v) => start(py, v, rank, &settings),
+    }
+}
+
+/// H, the divergence, gap, steps and success of every column, the status.
+#[pyfunction]
+pub fn decompose<'py>(
+    py: Python<'py>,
+    v: &Bound<'py, PyAny>,
+    w: &Bound<'py, PyAny>,
+    tol: f64,
+    max_iter: usize,
+    time_limit: Option<f64>,
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let stop = Stop::default();
+    let time_limit = duration(time_limit)?;
+    let settings = DecomposeSettings { tol, max_iter, time_limit, stop: Some(stop.clone()), threads };
+    match Data::of(v)? {
+        Data::Single(v) => decompose_in(py, v, w, &settings, &stop, progress),
+        Data::Double(v) => decompose_in(py, v, w, &settings, &stop, progress),
+    }
+}
+
+fn decompose_in<'py, T: Element + Scalar>(
+    py: Python<'py>,
+    v: Lent<'py, T>,
+    w: &Bound<'py, PyAny>,
+    settings: &DecomposeSettings,
+    stop: &Stop,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let w = factor::<T>(w)?;
+    let asked = progress.is_some();
+    let found = v.with(|v| {
+        work::run(
+            py,
+            stop,
+            move |tell| {
+                klnmf::decompose_with(v, &w, settings, &|done| {
+                    if asked {
+                        // Whoever does not listen any more has set the stop flag.
+                        let _ = tell.send(done);
+                    }
+                })
+            },
+            |py, done| progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop)),
+        )
+    })?;
+    let found = found.map_err(from_library)?;
+    let each = |f: fn(&klnmf::ColumnInfo) -> f64| PyArray1::from_iter(py, found.columns.iter().map(f));
+    let (divergence, gap) = (each(|c| c.divergence), each(|c| c.gap));
+    let iterations = PyArray1::from_iter(py, found.columns.iter().map(|c| c.iterations as i64));
+    let converged = PyArray1::from_iter(py, found.columns.iter().map(|c| c.converged));
+    (array(py, found.h)?, divergence, gap, iterations, converged, found.status.name()).into_pyobject(py)
+}
+
+/// Divergence, gap_w, gap_h.
+#[pyfunction]
+pub fn certificate<'py>(
+    py: Python<'py>,
+    v: &Bound<'py, PyAny>,
+    w: &Bound<'py, PyAny>,
+    h: &Bound<'py, PyAny>,
+) -> PyResult<(f64, f64, f64)> {
+    fn certify<'py, T: Element + Scalar>(
+        py: Python<'py>,
+        v: Lent<'py, T>,
+        w: &Bound<'py, PyAny>,
+        h: &Bound<'py, PyAny>,
+    ) -> PyResult<(f64, f64, f64)> {
+        let (w, h) = (factor::<T>(w)?, factor::<T>(h)?);
+        let found = v.with(|v| Ok(py.detach(|| klnmf::certificate(v, &w, &h))))?.map_err(from_library)?;
+        Ok((found.divergence, found.gap_w, found.gap_h))
+    }
+    match Data::of(v)? {
+        Data::Single(v) => certify(py, v, w, h),
+        Data::Double(v) => certify(py, v, w, h),
+    }
+}
+
+/// [W, 0] and [H; ν].
+#[pyfunction]
+pub fn grow<'py>(
+    py: Python<'py>,
+    w: &Bound<'py, PyAny>,
+    h: &Bound<'py, PyAny>,
+    rank: usize,
+    seed: u64,
+) -> PyResult<Bound<'py, PyTuple>> {
+    fn grown<'py, T: Element + Scalar>(
+        py: Python<'py>,
+        (w, h): (klnmf::Mat<T>, klnmf::Mat<T>),
+        rank: usize,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let (w, h) = klnmf::grow(&w, &h, rank, seed).map_err(from_library)?;
+        (array(py, w)?, array(py, h)?).into_pyobject(py)
+    }
+    match factor::<f32>(w) {
+        Ok(w) => grown(py, (w, factor(h)?), rank, seed),
+        Err(_) => grown(py, (factor::<f64>(w)?, factor(h)?), rank, seed),
+    }
+}
+
+/// Bytes of V, of the factors, of the workspace, and the most that a factorisation takes.
+#[pyfunction]
+pub fn memory(v: &Bound<'_, PyAny>, rank: usize, threads: usize) -> PyResult<(u128, u128, u128, u128)> {
+    let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
+    let memory = match Data::of(v)? {
+        Data::Single(v) => v.with(|v| Ok(klnmf::memory(v, rank, threads))),
+        Data::Double(v) => v.with(|v| Ok(klnmf::memory(v, rank, threads))),
+    }?;
+    Ok((memory.v, memory.factors, memory.workspace, memory.total()))
+}
+
+/// The solver of this name.
+pub fn solver_of(name: &str) -> PyResult<Solver> {
+    use Solver::*;
+    let all = [Auto, Fpa, Simplex, Mu, Mue, Newton, Admm];
+    let must = "choose auto, fpa, simplex, mu, mue, newton or admm";
+    all.into_iter().find(|solver| solver.name() == name).ok_or_else(|| setting("solver", name, must))
+}
+
+fn update_of(name: &str) -> PyResult<Update> {
+    match name {
+        "both" => Ok(Update::Both),
+        "W" => Ok(Update::W),
+        "H" => Ok(Update::H),
+        other => Err(setting("update", other, "choose both, W or H")),
+    }
+}
+
+/// Seconds, if there is a limit.
+pub fn duration(seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    let exact = |seconds| {
+        Duration::try_from_secs_f64(seconds)
+            .map_err(|_| setting("time_limit", seconds, "a number of seconds ≥ 0 is needed"))
+    };
+    seconds.map(exact).transpose()
+}

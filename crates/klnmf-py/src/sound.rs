@@ -1,0 +1,66 @@
+//! Sounds: the spectrogram of a signal, and the way back through Wiener masks.
+
+use crate::error::{from_audio, setting};
+use crate::work::{self, Stop};
+use klnmf_audio::{Sound, Stft};
+use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
+use pyo3::prelude::*;
+use std::sync::mpsc::Sender;
+
+/// The usual window for a sample rate, in samples.
+#[pyfunction]
+pub fn window_for(rate: u32) -> usize {
+    klnmf_audio::window_for(rate, klnmf_audio::WINDOW_MS)
+}
+
+/// The squared magnitudes of the mean of the channels, bins × frames.
+#[pyfunction]
+pub fn spectrogram<'py>(
+    py: Python<'py>,
+    signal: PyReadonlyArray2<'py, f64>,
+    rate: u32,
+    window: usize,
+    hop: usize,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let (sound, stft) = (sound(&signal, rate)?, Stft::new(window, hop).map_err(from_audio)?);
+    let power = within(py, threads, || Ok(stft.forward(&sound.mono()).power()))?;
+    crate::data::array(py, power)
+}
+
+/// One signal for each group of components, groups × channels × samples; they add up to the signal.
+#[pyfunction]
+pub fn wiener<'py>(
+    py: Python<'py>,
+    signal: PyReadonlyArray2<'py, f64>,
+    rate: u32,
+    window: usize,
+    hop: usize,
+    w: &Bound<'py, PyAny>,
+    h: &Bound<'py, PyAny>,
+    groups: Vec<Vec<usize>>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray3<f64>>> {
+    let (sound, stft) = (sound(&signal, rate)?, Stft::new(window, hop).map_err(from_audio)?);
+    let (w, h) = (crate::data::factor(w)?, crate::data::factor(h)?);
+    let shape = [groups.len(), sound.channels.len(), sound.len()];
+    let stems = within(py, threads, || klnmf_audio::separate(&sound, &stft, &w, &h, &groups))?;
+    let samples: Vec<f64> = stems.into_iter().flat_map(|stem| stem.channels).flatten().collect();
+    PyArray1::from_vec(py, samples).reshape(shape)
+}
+
+fn sound(signal: &PyReadonlyArray2<'_, f64>, rate: u32) -> PyResult<Sound> {
+    let channels = signal.as_array().rows().into_iter().map(|row| row.to_vec()).collect();
+    Sound::new(rate, channels).map_err(from_audio)
+}
+
+/// Does `work` in a pool of threads that ends with it: the one that rayon shares would not survive a fork.
+fn within<R: Send>(
+    py: Python<'_>,
+    threads: usize,
+    work: impl FnOnce() -> Result<R, klnmf_audio::Error> + Send,
+) -> PyResult<R> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|why| setting("threads", threads, &why.to_string()))?;
+    work::run(py, &Stop::default(), move |_: Sender<()>| pool.install(work), |_, ()| Ok(()))?.map_err(from_audio)
+}

@@ -1,0 +1,83 @@
+//! Work on a thread of its own, while the caller's thread keeps an ear on Python.
+//!
+//! The library's loops can be long. So they run on a second thread, without Python's lock, and the thread that called waits for news:
+//! it hands them to the callback, in the thread where users expect it, and lets Python look for signals in between.
+//! Ctrl-C sets the library's stop flag, and the exception leaves once the present sweep is over. Nothing outlives the
+//! call, so nothing is there to be lost in a fork.
+
+use pyo3::prelude::*;
+use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// How long Ctrl-C may wait to be heard.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A flag that ends the work when it is set.
+pub type Stop = Arc<AtomicBool>;
+
+/// Does `work`; `hear` gets what it sends. An exception, from a signal or from `hear`, ends it.
+pub fn run<M: Send, R: Send>(
+    py: Python<'_>,
+    stop: &Stop,
+    work: impl FnOnce(Sender<M>) -> R + Send,
+    mut hear: impl FnMut(Python<'_>, M) -> PyResult<()> + Send,
+) -> PyResult<R> {
+    py.detach(|| {
+        thread::scope(|scope| {
+            let (tell, news) = channel();
+            let worker = scope.spawn(move || work(tell));
+            let mut outcome = Ok(());
+            loop {
+                let message = match news.recv_timeout(PATIENCE) {
+                    Ok(message) => Some(message),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => break,
+                };
+                if outcome.is_ok() {
+                    outcome = Python::attach(|py| {
+                        py.check_signals()?;
+                        message.map_or(Ok(()), |message| hear(py, message))
+                    });
+                    stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                }
+            }
+            let result = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+            outcome.map(|()| result)
+        })
+    })
+}
+
+/// News that wait for an answer: whether to stop.
+pub struct Question<M> {
+    pub news: M,
+    answer: SyncSender<bool>,
+}
+
+impl<M> Question<M> {
+    /// Asks from the thread of the work. No answer means stop: the other side has an exception.
+    pub fn ask(to: &Sender<Self>, news: M) -> ControlFlow<()> {
+        let (answer, reply) = sync_channel(1);
+        let heard = to.send(Question { news, answer });
+        match heard.ok().and_then(|()| reply.recv().ok()) {
+            Some(false) => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    }
+
+    /// Calls a Python function with the news and passes on whether it said `True`.
+    pub fn pass_on<'py, A>(self, py: Python<'py>, callback: &Py<PyAny>) -> PyResult<()>
+    where
+        M: Into<A>,
+        A: pyo3::call::PyCallArgs<'py>,
+    {
+        let stop = callback.bind(py).call1(self.news.into())?.is_truthy()?;
+        // The work always waits for its answer.
+        let _ = self.answer.send(stop);
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! Some columns of W known and held, the others learned.
+
+mod common;
+
+use common::{Random, naive_divergence, product};
+use klnmf::{Mat, Settings, Solver, Update, factorize_from, init};
+use std::ops::ControlFlow;
+
+fn example() -> (Mat<f64>, Mat<f64>) {
+    let (w, h) = (Random(1).matrix(30, 5, 0.0, 3.0), Random(2).matrix(5, 40, 0.0, 3.0));
+    let (model, noise) = (product(&w, &h), Random(3).matrix(30, 40, 0.5, 1.5));
+    (Mat::from_fn(30, 40, |i, j| (model[(i, j)] * noise[(i, j)]).round()), w)
+}
+
+#[test]
+fn known_parts_keep_their_bits_and_the_divergence_falls() {
+    let (v, truth) = example();
+    for solver in [Solver::Auto, Solver::Mue, Solver::Mu] {
+        for fixed in [1, 2, 5] {
+            let settings = Settings { solver, fixed, max_iter: 300, tol: 0.0, ..Settings::default() };
+            let (mut w, h) = init(&v, 5, &settings).unwrap();
+            (0..fixed).for_each(|k| w.col_mut(k).copy_from_slice(truth.col(k)));
+            let mut seen = Vec::new();
+            let found = factorize_from(&v, w, h, &settings, |info| {
+                seen.push(info.divergence);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            (0..fixed).for_each(|k| assert_eq!(found.w.col(k), truth.col(k)));
+            assert!(seen.windows(2).all(|d| d[1] <= d[0] * (1.0 + 1e-12)), "{solver:?} {fixed}");
+            let naive = naive_divergence(&v, &found.w, &found.h);
+            assert!((naive - found.info.divergence).abs() <= 1e-9 * naive);
+        }
+    }
+}
+
+/// With H held too the free columns of W are a convex problem: its gap bounds the distance to where a long run ends.
+#[test]
+fn the_gap_is_about_the_columns_that_move() {
+    let (v, truth) = example();
+    let settings = |max_iter| Settings {
+        solver: Solver::Mue,
+        fixed: 2,
+        update: Update::W,
+        max_iter,
+        tol: 0.0,
+        ..Settings::default()
+    };
+    let (mut w, h) = init(&v, 5, &settings(1)).unwrap();
+    (0..2).for_each(|k| w.col_mut(k).copy_from_slice(truth.col(k)));
+    let run = |max_iter| {
+        factorize_from(&v, w.clone(), h.clone(), &settings(max_iter), |_| ControlFlow::Continue(())).unwrap()
+    };
+    let best = run(20_000).info;
+    assert!(best.gap_w <= 1e-4 * best.divergence, "{best:?}");
+    for max_iter in [0, 1, 5, 20, 100, 500] {
+        let info = run(max_iter).info;
+        let distance = info.divergence - best.divergence;
+        assert!(info.gap_w >= distance - 1e-9 * best.sum, "{max_iter}: {} {distance}", info.gap_w);
+    }
+}
+
+#[test]
+fn methods_that_cannot_hold_columns_say_so() {
+    for solver in [Solver::Fpa, Solver::Newton, Solver::Simplex, Solver::Admm] {
+        assert!(Settings { solver, fixed: 1, ..Settings::default() }.validate().is_err());
+    }
+    let (v, _) = example();
+    let settings = Settings { fixed: 4, ..Settings::default() };
+    let (w, h) = init(&v, 3, &settings).unwrap();
+    assert!(factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).is_err());
+}
