@@ -108,13 +108,20 @@ impl Panels {
         self.y += IMAGE + 8.0;
     }
 
-    /// For every component its spectrum on the left and its activation on the right.
+    /// For the loudest components of every source the spectrum on the left and the activation on the right.
     fn model(&mut self, sources: &Sources) {
         let (left, gap) = (220.0, 16.0);
-        let members =
-            sources.groups.iter().enumerate().flat_map(|(s, group)| group.iter().map(move |k| (s, *k)));
         let ht = sources.h.transpose();
-        for (s, k) in members.take(MOST_ROWS) {
+        let loudness = ht.col_sums();
+        let each = (MOST_ROWS / sources.groups.len().max(1)).max(1);
+        let loudest = |group: &Vec<usize>| {
+            let mut group = group.clone();
+            group.sort_by(|a, b| loudness[*b].total_cmp(&loudness[*a]));
+            group.truncate(each);
+            group
+        };
+        let members = sources.groups.iter().map(loudest).enumerate();
+        for (s, k) in members.flat_map(|(s, group)| group.into_iter().map(move |k| (s, k))).take(MOST_ROWS) {
             self.label(&format!("{} · {}", sources.names[s], k + 1), ROW);
             // The ear hears ratios: square roots of the spectrum bring out what is faint.
             let spectrum: Vec<f64> = sources.w.col(k).iter().map(|x| x.sqrt()).collect();

@@ -1,0 +1,296 @@
+"""Factorisations, decompositions and certificates of V, features × samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from klnmf import _klnmf
+from klnmf._data import count, factor, matrix, maybe_count, threads as thread_count
+from klnmf._progress import counting, watching
+from klnmf._results import Certificate, Decomposition, Info, Memory, Result
+
+TRACE = np.dtype([(name, "i8" if name == "iteration" else "f8") for name in Info._fields])
+
+
+def factorize(
+    V: Any,
+    rank: int | None = None,
+    *,
+    init: str | tuple[ArrayLike, ArrayLike] = "random",
+    solver: str = "auto",
+    update: str = "both",
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    time_limit: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    inner: int | None = None,
+    mixed: bool | None = None,
+    paper: bool = False,
+    rho: float | None = None,
+    check_every: int | None = None,
+    callback: Callable[[Info], Any] | None = None,
+    progress: bool = False,
+) -> Result:
+    """Factor V into W and H, both non-negative, so that D(V‖WH) is small.
+
+    Parameters
+    ----------
+    V : array-like or scipy.sparse matrix of shape (features, samples)
+        Non-negative. C- and Fortran-ordered arrays, CSR and CSC are read where they lie; f32 stays
+        f32, whole numbers become f64.
+    rank : int, optional
+        Parts. May be left out where `init` is a pair.
+    init : {'random', 'nndsvd'} or pair (W, H)
+        How to start.
+    solver : {'auto', 'fpa', 'simplex', 'mu', 'mue', 'newton', 'admm'}
+        The method.
+    update : {'both', 'W', 'H'}
+        Which factors move.
+    tol : float
+        Stop when `gap_w` and `gap_h` are at most `tol` times the sum of V. 0 never stops early.
+    max_iter : int
+        The most accesses to the data.
+    time_limit : float, optional
+        Stop after this many seconds.
+    seed : int
+        Of the random numbers in the start. The same seed gives the same bits on any number of
+        threads.
+    threads : int, optional
+        One per core by default.
+    inner : int, optional
+        Steps on one factor before the other has its turn.
+    mixed : bool, optional
+        Begin in f32 where the data are f64. By default so with `auto`.
+    paper : bool
+        Repeat the programs of the paper's authors step for step.
+    rho : float, optional
+        The penalty of `admm`.
+    check_every : int, optional
+        Accesses between two records of the trace, 10 by default. Does not change the result.
+    callback : callable, optional
+        Is told an `Info` for every record of the trace, in the thread that called; stops the work by
+        returning True.
+    progress : bool
+        Show a bar (needs tqdm).
+
+    Returns
+    -------
+    Result
+        W, H, divergence, gap_w, gap_h, trace, status. Reaching a limit is a status, not an error.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> V = np.random.default_rng(1).poisson(2.0, (20, 30))
+    >>> model = klnmf.factorize(V, 3)
+    >>> bool(model.relative_gap <= 1e-4)
+    True
+    >>> bool(np.allclose(model.W.sum(axis=0), 1))
+    True
+    """
+    V = matrix(V)
+    W, H = _start(V, rank, init, count("seed", seed), thread_count(threads))
+    max_iter = count("max_iter", max_iter)
+
+    def say(info: Info) -> str:
+        return f"D = {info.divergence:.6g}, gap = {info.relative_gap:.1e}"
+
+    with watching(Info, callback, progress, max_iter, say) as hear:
+        W, H, facts, trace, status = _klnmf.factorize(
+            V,
+            W,
+            H,
+            solver,
+            paper,
+            mixed,
+            update,
+            maybe_count("inner", inner),
+            max_iter,
+            tol,
+            time_limit,
+            maybe_count("check_every", check_every),
+            thread_count(threads),
+            rho,
+            hear,
+        )
+    return Result(W, H, Info(*facts), np.array(trace, TRACE), status)
+
+
+def _start(V: Any, rank: int | None, how: Any, seed: int, threads: int) -> tuple[NDArray, NDArray]:
+    """The factors to start from, in the precision of V."""
+    if isinstance(how, str):
+        if rank is None:
+            raise TypeError("rank is missing: how many parts?")
+        return _klnmf.init(V, count("rank", rank), how, seed, threads)
+    W, H = how
+    W, H = factor("W", W, V.dtype), factor("H", H, V.dtype)
+    if rank is not None and W.shape[1] != rank:
+        raise ValueError(f"rank = {rank}: W has {W.shape[1]} columns; grow it first, or leave rank out")
+    return W, H
+
+
+def init(
+    V: Any, rank: int, *, how: str = "random", seed: int = 0, threads: int | None = None
+) -> tuple[NDArray, NDArray]:
+    """The start (W, H) that `factorize` would use.
+
+    Parameters
+    ----------
+    V : array-like or scipy.sparse matrix of shape (features, samples)
+        The data.
+    rank : int
+        Parts.
+    how : {'random', 'nndsvd'}
+        |N(0, 1)| + 0.1, or the leading singular vectors; scaled so that ΣWH = ΣV.
+    seed : int
+        Of the random numbers.
+    threads : int, optional
+        One per core by default.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> W, H = klnmf.init(np.ones((4, 5)), 2)
+    >>> bool(np.isclose((W @ H).sum(), 20))
+    True
+    """
+    return _klnmf.init(
+        matrix(V), count("rank", rank), how, count("seed", seed), thread_count(threads)
+    )
+
+
+def decompose(
+    V: Any,
+    W: ArrayLike,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 5000,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Decomposition:
+    """Find the best weights H for a fixed dictionary W.
+
+    The problem is convex, and every column comes with a duality gap: no other weights can be better
+    by more than that. The work is done in double precision whatever the precision of V.
+
+    Parameters
+    ----------
+    V : array-like or scipy.sparse matrix of shape (features, samples)
+        The data.
+    W : array-like of shape (features, parts)
+        The dictionary.
+    tol : float
+        A column is done when its gap is at most `tol` times its sum.
+    max_iter : int
+        The most steps for a column.
+    time_limit : float, optional
+        Stop after this many seconds.
+    threads : int, optional
+        One per core by default.
+    progress : bool
+        Show a bar (needs tqdm).
+
+    Returns
+    -------
+    Decomposition
+        H, and for every column its divergence, gap, steps and whether it converged.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> W = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    >>> found = klnmf.decompose([[2.0], [5.0], [3.0]], W)
+    >>> found.H.round(2).ravel().tolist()
+    [2.0, 3.0]
+    >>> bool(found.gaps[0] <= 1e-6 * 10)
+    True
+    """
+    V = matrix(V)
+    with counting(progress, V.shape[1], "column") as hear:
+        return Decomposition(
+            *_klnmf.decompose(
+                V,
+                factor("W", W, V.dtype),
+                tol,
+                count("max_iter", max_iter),
+                time_limit,
+                thread_count(threads),
+                hear,
+            )
+        )
+
+
+def certificate(V: Any, W: ArrayLike, H: ArrayLike) -> Certificate:
+    """Certify factors from anywhere, scikit-learn's for example.
+
+    Parameters
+    ----------
+    V : array-like or scipy.sparse matrix of shape (features, samples)
+        The data.
+    W : array-like of shape (features, parts)
+        Non-negative.
+    H : array-like of shape (parts, samples)
+        Non-negative.
+
+    Returns
+    -------
+    Certificate
+        The divergence, and how much it can fall by changing W alone or H alone.
+
+    Examples
+    --------
+    >>> import klnmf
+    >>> klnmf.certificate([[3.0, 4.0], [6.0, 8.0]], [[1.0], [2.0]], [[3.0, 4.0]]).divergence
+    0.0
+    """
+    V = matrix(V)
+    return Certificate(*_klnmf.certificate(V, factor("W", W, V.dtype), factor("H", H, V.dtype)))
+
+
+def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArray, NDArray]:
+    """Add parts to a model without losing what it has learned: [W, 0] and [H; random].
+
+    The divergence stays the same; `factorize(V, init=…)` goes on from there.
+
+    Parameters
+    ----------
+    W : array-like of shape (features, parts)
+        Of the model.
+    H : array-like of shape (parts, samples)
+        Of the model.
+    rank : int
+        Parts of the larger model.
+    seed : int
+        Of the random numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> V = np.random.default_rng(1).poisson(2.0, (20, 30))
+    >>> small = klnmf.factorize(V, 2)
+    >>> large = klnmf.factorize(V, init=klnmf.grow(small.W, small.H, 4))
+    >>> large.W.shape, large.divergence < small.divergence
+    ((20, 4), True)
+    """
+    W, H = matrix(W), matrix(H)
+    dtype = np.result_type(W.dtype, H.dtype)
+    W, H = W.astype(dtype, copy=False), H.astype(dtype, copy=False)
+    return _klnmf.grow(W, H, count("rank", rank), count("seed", seed))
+
+
+def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
+    """The most memory that `factorize` takes, known before it starts.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> klnmf.memory(np.zeros((100, 50)), 10, threads=2)[:2]
+    (40000, 12000)
+    """
+    return Memory(*_klnmf.memory(matrix(V), count("rank", rank), thread_count(threads)))

@@ -1,0 +1,515 @@
+"""Estimators with scikit-learn's interface: X is samples × features."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from klnmf._core import decompose, factorize, grow
+from klnmf._results import Decomposition, Info, Result, TopicInfo, Topics
+from klnmf._topics import topic_weights, topics
+from klnmf.sklearn import check_start, engine_init, explained, warn_of_limit, warn_of_rows
+
+
+class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What the two estimators share."""
+
+    components_: NDArray
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Learn the components of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+        y : ignored
+            There for scikit-learn's sake.
+        **params
+            For `fit_transform`.
+
+        Returns
+        -------
+        self
+        """
+        self.fit_transform(X, **params)
+        return self
+
+    def inverse_transform(self, X: Any) -> Any:
+        """The data that weights stand for: their product with the components.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_components)
+            Weights.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        return X @ self.components_
+
+    def _validate(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=("csr", "csc"),
+            dtype=[np.float64, np.float32],
+            ensure_non_negative=True,
+        )
+
+    def _seed(self) -> int:
+        """A number given is the seed itself, the one that the program and the functions take."""
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _goes_on(self) -> bool:
+        return self.warm_start and hasattr(self, "components_")
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class KLNMF(_Factors):
+    """Non-negative matrix factorisation with the Kullback-Leibler divergence, certified.
+
+    X ≈ weights · components_, as scikit-learn's `NMF(beta_loss='kullback-leibler')`, but with faster
+    methods, a stopping rule that means something, and a `transform` that is solved to the optimum.
+
+    Parameters
+    ----------
+    n_components : int, 'auto' or None
+        How many. By default the number of those given to `fit`, else of the features.
+    init : {'random', 'nndsvd', 'custom'} or None
+        How to start; None is 'random'. 'nndsvda' and 'nndsvdar' are other names of 'nndsvd', which
+        leaves no zeros here. With 'custom', `fit` takes W and H.
+    solver : str
+        The method, see `klnmf.factorize`.
+    tol : float
+        Stop when no change of the weights alone or of the components alone can lower the divergence by
+        more than `tol` times the sum of X.
+    max_iter : int
+        The most accesses to the data.
+    transform_tol : float
+        `transform` ends a row when no other weights are better by more than this times its sum.
+    transform_max_iter : int
+        The most steps of `transform` for a row.
+    time_limit : float, optional
+        Stop fitting after this many seconds.
+    warm_start : bool
+        Begin `fit` with the components of the last one, adding new ones if `n_components` has grown.
+    random_state : int, RandomState or None
+        An int is the seed that `klnmf.factorize` and the program take.
+    threads : int, optional
+        One per core by default. The result does not depend on it.
+    callback : callable, optional
+        Is told a `klnmf.Info` every ten accesses of `fit`; stops it by returning True. There, W are the
+        components and H the weights.
+    progress : bool
+        Show a bar (needs tqdm).
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Rows that are not zero sum to 1.
+    reconstruction_err_ : float
+        √(2·divergence), scikit-learn's measure.
+    divergence_ : float
+        D(X‖weights·components).
+    gap_ : float
+        The larger of the two gaps below, relative to the sum of X.
+    gap_components_, gap_weights_ : float
+        No change of the one alone can lower the divergence by more than this.
+    n_iter_ : int
+        Accesses to the data.
+    trace_ : ndarray
+        One record for every ten accesses, with the fields of `klnmf.Info`.
+    status_ : str
+        Why `fit` ended.
+    n_components_, n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from klnmf import KLNMF
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> model = KLNMF(n_components=10, random_state=0).fit(X)
+    >>> model.components_.shape, model.status_, bool(model.gap_ <= 1e-4)
+    ((10, 64), 'converged', True)
+    >>> model.transform(X[:3]).shape
+    (3, 10)
+    """
+
+    def __init__(
+        self,
+        n_components: int | str | None = "auto",
+        *,
+        init: str | None = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        transform_tol: float = 1e-6,
+        transform_max_iter: int = 5000,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        threads: int | None = None,
+        callback: Callable[[Info], Any] | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.init = init
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.transform_tol = transform_tol
+        self.transform_max_iter = transform_max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.threads = threads
+        self.callback = callback
+        self.progress = progress
+
+    def fit_transform(
+        self, X: Any, y: Any = None, W: ArrayLike | None = None, H: ArrayLike | None = None
+    ) -> NDArray:
+        """Learn the components of X and return its weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data. f32 and f64, C- and Fortran-ordered, CSR and CSC are read where they lie.
+        y : ignored
+            There for scikit-learn's sake.
+        W : array-like of shape (n_samples, n_components), optional
+            Weights to start from, with `init='custom'`.
+        H : array-like of shape (n_components, n_features), optional
+            Components to start from, with `init='custom'`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        before = getattr(self, "components_", None) if self.warm_start else None
+        X = self._validate(X, reset=True)
+        found = factorize(
+            X.T,
+            init=self._start(X, W, H, before),
+            rank=self._rank(X, H),
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            time_limit=self.time_limit,
+            seed=self._seed(),
+            threads=self.threads,
+            callback=self.callback,
+            progress=self.progress,
+        )
+        self._keep(found)
+        if self.tol > 0 and not found.converged:
+            warn_of_limit(found, self.max_iter, self.tol)
+        return found.H.T
+
+    def transform(self, X: Any) -> NDArray:
+        """The best weights of X for the components.
+
+        Every row is solved to its certified optimum. If the gap of a row stays above the tolerance a
+        warning says of how many.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return self.decompose(X).H.T
+
+    def decompose(self, X: Any) -> Decomposition:
+        """`transform` with the certificate: the weights are `H.T`, and `gaps` bounds every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        Decomposition
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        X, components = explained(X, self.components_)
+        found = decompose(
+            X.T,
+            components.T,
+            tol=self.transform_tol,
+            max_iter=self.transform_max_iter,
+            threads=self.threads,
+            progress=self.progress,
+        )
+        warn_of_rows(found.unconverged, len(found.gaps), self.transform_tol)
+        return found
+
+    def _rank(self, X: Any, H: Any) -> int:
+        if self.n_components is not None and self.n_components != "auto":
+            return self.n_components
+        given = self.n_components == "auto" and self.init == "custom" and H is not None
+        return np.shape(H)[0] if given else X.shape[1]
+
+    def _start(self, X: Any, W: Any, H: Any, before: NDArray | None) -> Any:
+        """How `factorize` is to begin; there, W are the components and H the weights."""
+        rank = self._rank(X, H)
+        if before is not None and before.shape[1] == X.shape[1] and before.shape[0] <= rank:
+            return self._from_before(X, before.astype(X.dtype), rank)
+        if self.init == "custom":
+            W, H = check_start(X, W, H, rank)
+            return H.T, W.T
+        return engine_init(self.init)
+
+    def _from_before(self, X: Any, components: NDArray, rank: int) -> tuple[NDArray, NDArray]:
+        # A feature that no component had before gets a little of each, or X could not be explained.
+        unknown = components.sum(axis=0) == 0
+        components[:, unknown] = 1 / X.shape[1]
+        weights = decompose(X.T, components.T, tol=1e-3, threads=self.threads).H
+        return grow(components.T, weights, rank, seed=self._seed())
+
+    def _keep(self, found: Result) -> None:
+        self.components_ = found.W.T
+        self.n_components_ = found.W.shape[1]
+        self.divergence_ = found.divergence
+        self.reconstruction_err_ = float(np.sqrt(2 * found.divergence))
+        self.gap_ = found.relative_gap
+        self.gap_components_ = found.gap_w
+        self.gap_weights_ = found.gap_h
+        self.n_iter_ = max(found.iterations, 1)
+        self.trace_ = found.trace
+        self.status_ = found.status
+
+
+class TopicModel(_Factors):
+    """Topics of documents: PLSA, or with pseudo-counts the posterior mode of LDA, certified.
+
+    Parameters
+    ----------
+    n_components : int
+        How many topics.
+    topic_prior, word_prior : float
+        Pseudo-counts of every topic in every document, and of every word in every topic.
+    solver : str
+        The method of the plain factorisation, see `klnmf.topics`.
+    tol : float
+        Done when ten accesses gain less than this, in nats for each word of the corpus.
+    weights_tol : float
+        The gap that a document's weights must reach, in nats for each of its words.
+    max_iter : int
+        The most accesses to the data.
+    warm_start : bool
+        Begin `fit` with the topics of the last one.
+    random_state : int, RandomState or None
+        An int is the seed that `klnmf.topics` and the program take.
+    threads : int, optional
+        One per core by default. The result does not depend on it.
+    callback : callable, optional
+        Is told a `klnmf.TopicInfo` every ten accesses of `fit`; stops it by returning True.
+    progress : bool
+        Show a bar (needs tqdm).
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Topics; rows sum to 1. The topic that explains most words comes first.
+    perplexity_ : float
+        Of the documents it was fitted to.
+    gap_ : float
+        The largest gap of a document's weights, in nats.
+    n_iter_ : int
+        Accesses to the data.
+    status_ : str
+        Why `fit` ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from klnmf import TopicModel
+    >>> counts = np.array([[5, 4, 0, 0], [6, 5, 0, 0], [0, 0, 3, 4], [0, 0, 4, 5]])
+    >>> model = TopicModel(2, random_state=0).fit(counts)
+    >>> model.top_words(2, names=["cat", "dog", "sun", "moon"])
+    [['cat', 'dog'], ['moon', 'sun']]
+    >>> model.transform([[3, 3, 0, 0]]).round().tolist()
+    [[1.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        topic_prior: float = 0.3,
+        word_prior: float = 0.1,
+        solver: str = "auto",
+        tol: float = 1e-5,
+        weights_tol: float = 1e-6,
+        max_iter: int = 500,
+        warm_start: bool = False,
+        random_state: Any = None,
+        threads: int | None = None,
+        callback: Callable[[TopicInfo], Any] | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.topic_prior = topic_prior
+        self.word_prior = word_prior
+        self.solver = solver
+        self.tol = tol
+        self.weights_tol = weights_tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.threads = threads
+        self.callback = callback
+        self.progress = progress
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray:
+        """Learn the topics of X and return the weights of its documents.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Counts, documents × words.
+        y : ignored
+            There for scikit-learn's sake.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Rows sum to 1.
+        """
+        before = getattr(self, "components_", None) if self.warm_start else None
+        X = self._validate(X, reset=True)
+        found = topics(
+            X,
+            self.n_components,
+            init=self._start(X, before),
+            solver=self.solver,
+            topic_prior=self.topic_prior,
+            word_prior=self.word_prior,
+            tol=self.tol,
+            weights_tol=self.weights_tol,
+            max_iter=self.max_iter,
+            seed=self._seed(),
+            threads=self.threads,
+            callback=self.callback,
+            progress=self.progress,
+        )
+        self.components_ = np.ascontiguousarray(found.topics, dtype=X.dtype)
+        self.perplexity_ = found.perplexity
+        self.gap_ = float(found.gaps.max())
+        self.n_iter_ = max(found.iterations, 1)
+        self.trace_ = found.trace
+        self.status_ = found.status
+        if found.status == "iteration limit" and self.tol > 0:
+            warnings.warn(
+                f"Maximum number of iterations {self.max_iter} reached. Increase it to improve "
+                "convergence.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
+        return found.weights.astype(X.dtype)
+
+    def transform(self, X: Any) -> NDArray:
+        """The best weights of documents for the topics, each certified.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Counts, documents × words.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Rows sum to 1.
+        """
+        X = self._checked(X)
+        return self._weights(X).weights.astype(X.dtype)
+
+    def weights(self, X: Any) -> Topics:
+        """`transform` with the certificate: gaps and log-likelihoods of every document."""
+        return self._weights(self._checked(X))
+
+    def perplexity(self, X: Any) -> float:
+        """exp(−log-likelihood for each word) of documents, with their best weights."""
+        return self.weights(X).perplexity
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The log-likelihood of documents with their best weights: the higher the better."""
+        return float(self.weights(X).log_likelihood.sum())
+
+    def top_words(self, n: int = 10, names: Sequence[str] | None = None) -> list[list[str]]:
+        """The `n` most probable words of every topic.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        names : sequence of str, optional
+            The vocabulary; by default the names of the columns that it was fitted to.
+        """
+        check_is_fitted(self)
+        if names is None:
+            names = getattr(self, "feature_names_in_", range(self.components_.shape[1]))
+        words = np.asarray(names, dtype=object)
+        return [words[row].tolist() for row in np.argsort(-self.components_, kind="stable")[:, :n]]
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._validate(X, reset=False)
+
+    def _weights(self, X: Any) -> Topics:
+        X, components = explained(X, self.components_)
+        found = topic_weights(
+            X,
+            components,
+            topic_prior=self.topic_prior,
+            weights_tol=self.weights_tol,
+            threads=self.threads,
+            progress=self.progress,
+        )
+        warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
+        return found
+
+    def _start(self, X: Any, before: NDArray | None) -> Any:
+        if before is None or before.shape != (self.n_components, X.shape[1]):
+            return "random"
+        # A word that no topic had before gets a little of each, or X could not be explained.
+        words = before.astype(np.float64)
+        words[:, words.sum(axis=0) == 0] = 1 / X.shape[1]
+        found = topic_weights(
+            X, words, topic_prior=self.topic_prior, weights_tol=1e-3, threads=self.threads
+        )
+        sizes = np.asarray(X.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+        return found.weights * sizes, words

@@ -1,0 +1,82 @@
+"""The native half: conversions only. Call the functions of `klnmf` instead."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+_Facts = tuple[int, float, float, float, float, float]
+_TopicFacts = tuple[int, float, float]
+_Weights = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int, str]
+
+def factorize(
+    v: Any,
+    w: NDArray,
+    h: NDArray,
+    solver: str,
+    paper: bool,
+    mixed: bool | None,
+    update: str,
+    inner: int | None,
+    max_iter: int,
+    tol: float,
+    time_limit: float | None,
+    check_every: int | None,
+    threads: int,
+    rho: float | None,
+    callback: Callable[..., bool] | None,
+) -> tuple[NDArray, NDArray, _Facts, list[_Facts], str]: ...
+def init(v: Any, rank: int, how: str, seed: int, threads: int) -> tuple[NDArray, NDArray]: ...
+def decompose(
+    v: Any,
+    w: NDArray,
+    tol: float,
+    max_iter: int,
+    time_limit: float | None,
+    threads: int,
+    progress: Callable[[int], None] | None,
+) -> tuple[
+    NDArray, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_], str
+]: ...
+def certificate(v: Any, w: NDArray, h: NDArray) -> tuple[float, float, float]: ...
+def grow(w: NDArray, h: NDArray, rank: int, seed: int) -> tuple[NDArray, NDArray]: ...
+def memory(v: Any, rank: int, threads: int) -> tuple[int, int, int, int]: ...
+def topics(
+    v: Any,
+    w: NDArray,
+    h: NDArray,
+    solver: str,
+    topic_prior: float,
+    word_prior: float,
+    max_iter: int,
+    tol: float,
+    weights_tol: float,
+    time_limit: float | None,
+    threads: int,
+    callback: Callable[..., bool] | None,
+) -> tuple[NDArray[np.float64], _Weights, int, list[_TopicFacts], str]: ...
+def topic_weights(
+    v: Any,
+    topics: NDArray,
+    topic_prior: float,
+    weights_tol: float,
+    threads: int,
+    progress: Callable[[int], None] | None,
+) -> _Weights: ...
+def window_for(rate: int) -> int: ...
+def spectrogram(
+    signal: NDArray[np.float64], rate: int, window: int, hop: int, threads: int
+) -> NDArray[np.float64]: ...
+def wiener(
+    signal: NDArray[np.float64],
+    rate: int,
+    window: int,
+    hop: int,
+    w: NDArray[np.float64],
+    h: NDArray[np.float64],
+    groups: Sequence[Sequence[int]],
+    threads: int,
+) -> NDArray[np.float64]: ...

@@ -1,0 +1,60 @@
+"""Progress bars and callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+def _bar(total: int, unit: str) -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise ImportError("progress=True needs tqdm: pip install tqdm") from None
+    return tqdm(total=total, unit=unit, leave=False)
+
+
+@contextmanager
+def watching(
+    make: Callable[..., Any],
+    callback: Callable[[Any], Any] | None,
+    progress: bool,
+    total: int,
+    say: Callable[[Any], str],
+) -> Iterator[Callable[..., bool] | None]:
+    """The function that hears of every step: it tells the callback, and moves the bar.
+
+    `make` builds what the callback gets, `say` what stands beside the bar.
+    """
+    if callback is None and not progress:
+        yield None
+        return
+    bar = _bar(total, "access") if progress else None
+
+    def hear(*facts: Any) -> bool:
+        info = make(*facts)
+        if bar is not None:
+            bar.set_postfix_str(say(info), refresh=False)
+            bar.update(info.iteration - bar.n)
+        return callback is not None and bool(callback(info))
+
+    try:
+        yield hear
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+@contextmanager
+def counting(progress: bool, total: int, unit: str) -> Iterator[Callable[[int], None] | None]:
+    """The function that hears how many columns are done."""
+    if not progress:
+        yield None
+        return
+    bar = _bar(total, unit)
+    try:
+        # Threads may report out of order; the bar never goes back.
+        yield lambda done: bar.update(max(done - bar.n, 0)) and None
+    finally:
+        bar.close()

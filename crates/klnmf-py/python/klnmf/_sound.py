@@ -1,0 +1,144 @@
+"""Sounds: spectrograms, and separation by Wiener masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from klnmf import _klnmf
+from klnmf._core import decompose, factorize
+from klnmf._data import count, threads as thread_count
+from klnmf._results import Separation
+
+
+def spectrogram(
+    y: ArrayLike,
+    sr: int,
+    *,
+    window: int | None = None,
+    hop: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """The power spectrogram that `separate` works on, bins × frames.
+
+    Parameters
+    ----------
+    y : array-like of shape (samples,) or (channels, samples)
+        The sound; of several channels the mean is taken.
+    sr : int
+        Samples per second.
+    window, hop : int, optional
+        In samples; 23.2 ms and half of that by default.
+    threads : int, optional
+        One per core by default.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> klnmf.spectrogram(np.sin(np.arange(8000.0)), 8000).shape
+    (94, 87)
+    """
+    window, hop = _lengths(sr, window, hop)
+    return _klnmf.spectrogram(_channels(y), count("sr", sr), window, hop, thread_count(threads))
+
+
+def separate(
+    y: ArrayLike,
+    sr: int,
+    n_components: int | None = None,
+    *,
+    dictionaries: Sequence[ArrayLike] | Mapping[Any, ArrayLike] | None = None,
+    groups: Sequence[Sequence[int]] | None = None,
+    window: int | None = None,
+    hop: int | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Separation:
+    """Split a sound into stems that add up to it.
+
+    The power spectrogram is factored; every component, or group of components, takes its share of
+    every bin of the short-time spectra (a Wiener mask).
+
+    Parameters
+    ----------
+    y : array-like of shape (samples,) or (channels, samples)
+        The sound.
+    sr : int
+        Samples per second.
+    n_components : int, optional
+        Blind separation into so many components.
+    dictionaries : sequence or mapping of arrays of shape (bins, components), optional
+        One for every source, learned with `factorize(spectrogram(…), …).W`. Then only the weights are
+        found, by `decompose`, and there is one stem for every source, in the order given.
+    groups : sequence of sequences of int, optional
+        The components of every stem, each component once. By default one stem for each component.
+    window, hop : int, optional
+        In samples; 23.2 ms and half of that by default.
+    threads : int, optional
+        One per core by default.
+    **options
+        For `factorize`, or for `decompose` where there are dictionaries.
+
+    Returns
+    -------
+    Separation
+        Unpacks as stems, W, H.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> t = np.arange(8000) / 8000
+    >>> y = np.where(t < 0.5, np.sin(2000 * t), np.sin(6000 * t))
+    >>> stems, W, H = klnmf.separate(y, 8000, n_components=2)
+    >>> stems.shape, bool(np.allclose(stems.sum(axis=0), y))
+    ((2, 8000), True)
+    """
+    channels = _channels(y)
+    window, hop = _lengths(sr, window, hop)
+    V = _klnmf.spectrogram(channels, count("sr", sr), window, hop, thread_count(threads))
+    if dictionaries is not None:
+        given = dictionaries.values() if isinstance(dictionaries, Mapping) else dictionaries
+        parts = [np.asarray(part, dtype=np.float64) for part in given]
+        if not parts:
+            raise ValueError("dictionaries is empty: give one for every source")
+        W = np.hstack(parts)
+        model: Any = decompose(V, W, threads=threads, **options)
+        groups = groups or _runs([part.shape[1] for part in parts])
+    elif n_components is not None:
+        model = factorize(V, n_components, threads=threads, **options)
+        W = model.W
+        groups = groups or [[k] for k in range(n_components)]
+    else:
+        raise TypeError("give n_components for blind separation, or dictionaries")
+    stems = _klnmf.wiener(
+        channels, sr, window, hop, W, model.H, [list(g) for g in groups], thread_count(threads)
+    )
+    if np.ndim(y) == 1:
+        stems = stems[:, 0]
+    if getattr(y, "dtype", None) == np.float32:
+        stems = stems.astype(np.float32)
+    return Separation(stems, W, model.H, model)
+
+
+def _runs(lengths: list[int]) -> list[list[int]]:
+    """Consecutive numbers in runs of these lengths."""
+    ends = np.cumsum(lengths).tolist()
+    return [list(range(end - length, end)) for end, length in zip(ends, lengths, strict=True)]
+
+
+def _channels(y: ArrayLike) -> NDArray[np.float64]:
+    sound = np.atleast_2d(np.asarray(y, dtype=np.float64))
+    if sound.ndim != 2:
+        raise ValueError(f"y has {sound.ndim} dimensions: give samples, or channels × samples")
+    if not np.isfinite(sound).all():
+        c, i = np.argwhere(~np.isfinite(sound))[0]
+        raise ValueError(f"channel {c} (counting from 0) is {sound[c, i]} at sample {i}")
+    return sound
+
+
+def _lengths(sr: int, window: int | None, hop: int | None) -> tuple[int, int]:
+    window = _klnmf.window_for(count("sr", sr)) if window is None else count("window", window)
+    return window, window // 2 if hop is None else count("hop", hop)

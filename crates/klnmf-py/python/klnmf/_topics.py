@@ -1,0 +1,166 @@
+"""Topic models of counts, documents × words as scikit-learn has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from klnmf import _klnmf
+from klnmf._core import _start
+from klnmf._data import count, factor, matrix, threads as thread_count
+from klnmf._progress import counting, watching
+from klnmf._results import TopicInfo, Topics
+
+TRACE = np.dtype([("iteration", "i8"), ("seconds", "f8"), ("objective", "f8")])
+
+
+def topics(
+    counts: Any,
+    n_topics: int | None = None,
+    *,
+    init: str | tuple[ArrayLike, ArrayLike] = "random",
+    solver: str = "auto",
+    topic_prior: float = 0.3,
+    word_prior: float = 0.1,
+    tol: float = 1e-5,
+    weights_tol: float = 1e-6,
+    max_iter: int = 500,
+    time_limit: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    callback: Callable[[TopicInfo], Any] | None = None,
+    progress: bool = False,
+) -> Topics:
+    """Fit topics to counts: documents are mixtures of topics, topics are distributions over words.
+
+    Parameters
+    ----------
+    counts : array-like or scipy.sparse matrix of shape (documents, words)
+        How often each word occurs, from `CountVectorizer` for example. Works in f64.
+    n_topics : int, optional
+        How many topics. May be left out where `init` is a pair.
+    init : {'random', 'nndsvd'} or pair (weights, topics)
+        How to start: documents × topics and topics × words, of any positive scale.
+    solver : {'auto', 'simplex', …}
+        The method of the plain factorisation.
+    topic_prior, word_prior : float
+        Pseudo-counts of every topic in every document, and of every word in every topic; 0 and 0
+        give maximum likelihood.
+    tol : float
+        Done when ten accesses gain less than this, in nats for each word of the corpus.
+    weights_tol : float
+        The gap that a document's weights must reach in the end, in nats for each of its words.
+    max_iter : int
+        The most accesses to the data.
+    time_limit : float, optional
+        Stop after this many seconds.
+    seed : int
+        Of the random start.
+    threads : int, optional
+        One per core by default.
+    callback : callable, optional
+        Is told a `TopicInfo` now and then; stops the work by returning True.
+    progress : bool
+        Show a bar (needs tqdm).
+
+    Returns
+    -------
+    Topics
+        topics, weights, and for every document a gap and a log-likelihood.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> counts = np.array([[5, 4, 0, 0], [6, 5, 0, 0], [0, 0, 3, 4], [0, 0, 4, 5]])
+    >>> model = klnmf.topics(counts, 2)
+    >>> sorted(model.weights.argmax(axis=1).tolist())
+    [0, 0, 1, 1]
+    >>> bool(model.gaps.max() < 1e-4)
+    True
+    """
+    V = matrix(counts, np.float64).T
+    if not isinstance(init, str):
+        weights, words = init
+        init = (np.asarray(words).T, np.asarray(weights).T)
+    W, H = _start(V, n_topics, init, count("seed", seed), thread_count(threads))
+    max_iter = count("max_iter", max_iter)
+
+    def say(info: TopicInfo) -> str:
+        return f"objective = {info.objective:.6g}"
+
+    with watching(TopicInfo, callback, progress, max_iter, say) as hear:
+        found, weights, iterations, trace, status = _klnmf.topics(
+            V,
+            W,
+            H,
+            solver,
+            topic_prior,
+            word_prior,
+            max_iter,
+            tol,
+            weights_tol,
+            time_limit,
+            thread_count(threads),
+            hear,
+        )
+    return _packed(V, found, weights, iterations, np.array(trace, TRACE), status)
+
+
+def topic_weights(
+    counts: Any,
+    topics: ArrayLike,
+    *,
+    topic_prior: float = 0.3,
+    weights_tol: float = 1e-6,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Topics:
+    """The weights of documents for given topics, each with its certificate.
+
+    Parameters
+    ----------
+    counts : array-like or scipy.sparse matrix of shape (documents, words)
+        How often each word occurs.
+    topics : array-like of shape (topics, words)
+        Scaled to rows that sum to 1.
+    topic_prior : float
+        The pseudo-count of every topic in every document.
+    weights_tol : float
+        The gap that a document's weights must reach, in nats for each of its words.
+    threads : int, optional
+        One per core by default.
+    progress : bool
+        Show a bar (needs tqdm).
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> found = klnmf.topic_weights([[9, 1]], [[1.0, 0.0], [0.0, 1.0]], topic_prior=0)
+    >>> found.weights.round(3).tolist()
+    [[0.9, 0.1]]
+    """
+    V = matrix(counts, np.float64).T
+    W = factor("topics", np.asarray(topics).T, np.float64)
+    with counting(progress, V.shape[1], "document") as hear:
+        found = _klnmf.topic_weights(
+            V, W, topic_prior, weights_tol, thread_count(threads), hear
+        )
+    return _packed(V, W / W.sum(axis=0), found, 0, np.array([], TRACE), found[-1])
+
+
+def _packed(V: Any, W: Any, found: Any, iterations: int, trace: Any, status: str) -> Topics:
+    weights, gaps, log_likelihood, unconverged, _ = found
+    return Topics(
+        topics=W.T,
+        weights=weights.T,
+        gaps=gaps,
+        log_likelihood=log_likelihood,
+        words=float(V.sum()),
+        unconverged=unconverged,
+        iterations=iterations,
+        trace=trace,
+        status=status,
+    )
