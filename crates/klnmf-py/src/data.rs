@@ -30,7 +30,13 @@ impl<'py> Data<'py> {
 /// A matrix that Python owns.
 pub enum Lent<'py, T: Element> {
     Dense(Order, PyReadonlyArray2<'py, T>),
-    Sparse { shape: (usize, usize), order: Order, ptr: Lines<'py>, idx: Lines<'py>, val: PyReadonlyArray1<'py, T> },
+    Sparse {
+        shape: (usize, usize),
+        order: Order,
+        ptr: Lines<'py>,
+        idx: Lines<'py>,
+        val: PyReadonlyArray1<'py, T>,
+    },
 }
 
 impl<'py, T: Element + Scalar> Lent<'py, T> {

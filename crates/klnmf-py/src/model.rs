@@ -82,7 +82,9 @@ fn factorize_in<'py, T: Element + Scalar>(
                     if asked { Question::ask(&tell, facts(info)) } else { ControlFlow::Continue(()) }
                 })
             },
-            |py, question| callback.as_ref().map_or(Ok(()), |callback| question.pass_on::<Facts>(py, callback)),
+            |py, question| {
+                callback.as_ref().map_or(Ok(()), |callback| question.pass_on::<Facts>(py, callback))
+            },
         )
     })?;
     let found = found.map_err(from_library)?;
@@ -114,7 +116,12 @@ pub fn init<'py>(
     ) -> PyResult<Bound<'py, PyTuple>> {
         let stop = Stop::default();
         let found = v.with(|v| {
-            work::run(py, &stop, move |_: std::sync::mpsc::Sender<()>| klnmf::init(v, rank, settings), |_, ()| Ok(()))
+            work::run(
+                py,
+                &stop,
+                move |_: std::sync::mpsc::Sender<()>| klnmf::init(v, rank, settings),
+                |_, ()| Ok(()),
+            )
         })?;
         let (w, h) = found.map_err(from_library)?;
         (array(py, w)?, array(py, h)?).into_pyobject(py)
@@ -230,7 +237,8 @@ pub fn grow<'py>(
 /// Bytes of V, of the factors, of the workspace, and the most that a factorisation takes.
 #[pyfunction]
 pub fn memory(v: &Bound<'_, PyAny>, rank: usize, threads: usize) -> PyResult<(u128, u128, u128, u128)> {
-    let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
+    let threads =
+        if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
     let memory = match Data::of(v)? {
         Data::Single(v) => v.with(|v| Ok(klnmf::memory(v, rank, threads))),
         Data::Double(v) => v.with(|v| Ok(klnmf::memory(v, rank, threads))),

@@ -62,5 +62,6 @@ fn within<R: Send>(
 ) -> PyResult<R> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|why| setting("threads", threads, &why.to_string()))?;
-    work::run(py, &Stop::default(), move |_: Sender<()>| pool.install(work), |_, ()| Ok(()))?.map_err(from_audio)
+    work::run(py, &Stop::default(), move |_: Sender<()>| pool.install(work), |_, ()| Ok(()))?
+        .map_err(from_audio)
 }

@@ -61,7 +61,9 @@ pub fn topics<'py>(
                     if asked { Question::ask(&tell, facts(info)) } else { ControlFlow::Continue(()) }
                 })
             },
-            |py, question| callback.as_ref().map_or(Ok(()), |callback| question.pass_on::<Facts>(py, callback)),
+            |py, question| {
+                callback.as_ref().map_or(Ok(()), |callback| question.pass_on::<Facts>(py, callback))
+            },
         )
     })?;
     let found = found.map_err(from_library)?;
@@ -81,8 +83,13 @@ pub fn topic_weights<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let stop = Stop::default();
-    let settings =
-        TopicSettings { topic_prior, weights_tol, stop: Some(stop.clone()), threads, ..TopicSettings::default() };
+    let settings = TopicSettings {
+        topic_prior,
+        weights_tol,
+        stop: Some(stop.clone()),
+        threads,
+        ..TopicSettings::default()
+    };
     let (v, topics) = (Lent::<f64>::new(v)?, factor(topics)?);
     let asked = progress.is_some();
     let found = v.with(|v| {

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
-from klnmf._data import count, factor, matrix, maybe_count, threads as thread_count
+from klnmf._data import count, factor, matrix, maybe_count
+from klnmf._data import threads as thread_count
 from klnmf._progress import counting, watching
 from klnmf._results import Certificate, Decomposition, Info, Memory, Result
 
@@ -159,9 +160,7 @@ def init(
     >>> bool(np.isclose((W @ H).sum(), 20))
     True
     """
-    return _klnmf.init(
-        matrix(V), count("rank", rank), how, count("seed", seed), thread_count(threads)
-    )
+    return _klnmf.init(matrix(V), count("rank", rank), how, count("seed", seed), thread_count(threads))
 
 
 def decompose(
@@ -278,10 +277,11 @@ def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArr
     >>> large.W.shape, large.divergence < small.divergence
     ((20, 4), True)
     """
-    W, H = matrix(W), matrix(H)
-    dtype = np.result_type(W.dtype, H.dtype)
-    W, H = W.astype(dtype, copy=False), H.astype(dtype, copy=False)
-    return _klnmf.grow(W, H, count("rank", rank), count("seed", seed))
+    parts, weights = matrix(W), matrix(H)
+    dtype = np.result_type(parts.dtype, weights.dtype)
+    return _klnmf.grow(
+        factor("W", parts, dtype), factor("H", weights, dtype), count("rank", rank), count("seed", seed)
+    )
 
 
 def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:

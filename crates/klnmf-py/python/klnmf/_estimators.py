@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from klnmf._core import decompose, factorize, grow
 from klnmf._results import Decomposition, Info, Result, TopicInfo, Topics
 from klnmf._topics import topic_weights, topics
-from klnmf.sklearn import check_start, engine_init, explained, warn_of_limit, warn_of_rows
+from klnmf.sklearn import check_start, engine_init, explained, rank_of, warn_of_limit, warn_of_rows
 
 
 class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -75,8 +75,9 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _goes_on(self) -> bool:
-        return self.warm_start and hasattr(self, "components_")
+    def _before(self) -> NDArray | None:
+        """The components to begin with, if there are any and they count."""
+        return getattr(self, "components_", None) if self.warm_start else None
 
     @property
     def _n_features_out(self) -> int:
@@ -212,7 +213,7 @@ class KLNMF(_Factors):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        before = getattr(self, "components_", None) if self.warm_start else None
+        before = self._before()
         X = self._validate(X, reset=True)
         found = factorize(
             X.T,
@@ -276,10 +277,8 @@ class KLNMF(_Factors):
         return found
 
     def _rank(self, X: Any, H: Any) -> int:
-        if self.n_components is not None and self.n_components != "auto":
-            return self.n_components
-        given = self.n_components == "auto" and self.init == "custom" and H is not None
-        return np.shape(H)[0] if given else X.shape[1]
+        given = np.shape(H)[0] if self.init == "custom" and H is not None else None
+        return rank_of(X, self.n_components, given)
 
     def _start(self, X: Any, W: Any, H: Any, before: NDArray | None) -> Any:
         """How `factorize` is to begin; there, W are the components and H the weights."""
@@ -408,7 +407,7 @@ class TopicModel(_Factors):
         ndarray of shape (n_samples, n_components)
             Rows sum to 1.
         """
-        before = getattr(self, "components_", None) if self.warm_start else None
+        before = self._before()
         X = self._validate(X, reset=True)
         found = topics(
             X,
@@ -433,8 +432,7 @@ class TopicModel(_Factors):
         self.status_ = found.status
         if found.status == "iteration limit" and self.tol > 0:
             warnings.warn(
-                f"Maximum number of iterations {self.max_iter} reached. Increase it to improve "
-                "convergence.",
+                f"Maximum number of iterations {self.max_iter} reached. Increase it to improve convergence.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -480,9 +478,8 @@ class TopicModel(_Factors):
             The vocabulary; by default the names of the columns that it was fitted to.
         """
         check_is_fitted(self)
-        if names is None:
-            names = getattr(self, "feature_names_in_", range(self.components_.shape[1]))
-        words = np.asarray(names, dtype=object)
+        numbers = np.arange(self.components_.shape[1])
+        words = np.asarray(getattr(self, "feature_names_in_", numbers) if names is None else names, object)
         return [words[row].tolist() for row in np.argsort(-self.components_, kind="stable")[:, :n]]
 
     def _checked(self, X: Any) -> Any:
@@ -508,8 +505,6 @@ class TopicModel(_Factors):
         # A word that no topic had before gets a little of each, or X could not be explained.
         words = before.astype(np.float64)
         words[:, words.sum(axis=0) == 0] = 1 / X.shape[1]
-        found = topic_weights(
-            X, words, topic_prior=self.topic_prior, weights_tol=1e-3, threads=self.threads
-        )
+        found = topic_weights(X, words, topic_prior=self.topic_prior, weights_tol=1e-3, threads=self.threads)
         sizes = np.asarray(X.sum(axis=1), dtype=np.float64).reshape(-1, 1)
         return found.weights * sizes, words

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
 from klnmf._core import decompose, factorize
-from klnmf._data import count, threads as thread_count
+from klnmf._data import count
+from klnmf._data import threads as thread_count
 from klnmf._results import Separation
 
 
@@ -39,7 +40,7 @@ def spectrogram(
     --------
     >>> import numpy as np, klnmf
     >>> klnmf.spectrogram(np.sin(np.arange(8000.0)), 8000).shape
-    (94, 87)
+    (94, 88)
     """
     window, hop = _lengths(sr, window, hop)
     return _klnmf.spectrogram(_channels(y), count("sr", sr), window, hop, thread_count(threads))

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from klnmf import _klnmf
 from klnmf._core import _start
-from klnmf._data import count, factor, matrix, threads as thread_count
+from klnmf._data import count, factor, matrix
+from klnmf._data import threads as thread_count
 from klnmf._progress import counting, watching
 from klnmf._results import TopicInfo, Topics
 
@@ -83,8 +84,7 @@ def topics(
     """
     V = matrix(counts, np.float64).T
     if not isinstance(init, str):
-        weights, words = init
-        init = (np.asarray(words).T, np.asarray(weights).T)
+        init = (np.asarray(init[1]).T, np.asarray(init[0]).T)
     W, H = _start(V, n_topics, init, count("seed", seed), thread_count(threads))
     max_iter = count("max_iter", max_iter)
 
@@ -145,9 +145,7 @@ def topic_weights(
     V = matrix(counts, np.float64).T
     W = factor("topics", np.asarray(topics).T, np.float64)
     with counting(progress, V.shape[1], "document") as hear:
-        found = _klnmf.topic_weights(
-            V, W, topic_prior, weights_tol, thread_count(threads), hear
-        )
+        found = _klnmf.topic_weights(V, W, topic_prior, weights_tol, thread_count(threads), hear)
     return _packed(V, W / W.sum(axis=0), found, 0, np.array([], TRACE), found[-1])
 
 

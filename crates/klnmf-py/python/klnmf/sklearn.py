@@ -20,6 +20,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_non_negative
 
 from klnmf._core import decompose, factorize
+from klnmf._core import init as init_factors
 from klnmf._results import Info, Result
 
 __all__ = ["non_negative_factorization"]
@@ -149,28 +150,26 @@ def _check_arguments(solver: str, beta_loss: Any, alpha_W: Any, alpha_H: Any) ->
         )
     if alpha_W != 0 or alpha_H not in (0, "same"):
         raise ValueError(
-            f"alpha_W = {alpha_W!r}, alpha_H = {alpha_H!r}: there is no regularisation here, both must "
-            "be 0"
+            f"alpha_W = {alpha_W!r}, alpha_H = {alpha_H!r}: there is no regularisation here, both must be 0"
         )
 
 
 def _start(X: Any, W: Any, H: Any, n_components: Any, init: Any, random_state: Any) -> Any:
     """How the engine is to begin. There W are the components and H the weights."""
     given = init == "custom" and H is not None
-    rank = _rank(X, n_components, np.shape(H)[0] if given else None)
+    rank = rank_of(X, n_components, np.shape(H)[0] if given else None)
     if init == "custom":
         W, H = check_start(X, W, H, rank)
         return H.T, W.T
     how = engine_init(init)
     if how == "random":
         return _random(X, rank, random_state)
-    from klnmf._core import init as engine_start
-
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-    return engine_start(X.T, rank, how=how, seed=seed)
+    return init_factors(X.T, rank, how=how, seed=seed)
 
 
-def _rank(X: Any, n_components: Any, given: int | None) -> int:
+def rank_of(X: Any, n_components: Any, given: int | None) -> int:
+    """The number of components asked for, of those given, or of the features."""
     if n_components == "auto" and given is not None:
         return given
     return X.shape[1] if n_components in ("auto", None) else n_components
@@ -191,7 +190,7 @@ def _only_weights(X: Any, W: Any, H: Any, n_components: Any) -> tuple[NDArray, N
             "When update_H=False, the provided initial W is not used.", RuntimeWarning, stacklevel=3
         )
     given = None if H is None else np.shape(H)[0]
-    H = _check_factor(H, (_rank(X, n_components, given), X.shape[1]), "H")
+    H = _check_factor(H, (rank_of(X, n_components, given), X.shape[1]), "H")
     if H.dtype != X.dtype:
         raise TypeError(f"H should have the same dtype as X. Got H.dtype = {H.dtype}.")
     known, components = explained(X, H)
@@ -206,8 +205,7 @@ def check_start(X: Any, W: Any, H: Any, rank: int) -> tuple[NDArray, NDArray]:
     W = _check_factor(W, (X.shape[0], rank), "W")
     if H.dtype != X.dtype or W.dtype != X.dtype:
         raise TypeError(
-            "H and W should have the same dtype as X. Got "
-            f"H.dtype = {H.dtype} and W.dtype = {W.dtype}."
+            f"H and W should have the same dtype as X. Got H.dtype = {H.dtype} and W.dtype = {W.dtype}."
         )
     return W, H
 

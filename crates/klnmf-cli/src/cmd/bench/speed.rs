@@ -17,11 +17,16 @@ fn products(solver: Solver) -> f64 {
 pub fn measure<T: Scalar>(v: Matrix<'_, T>, rank: usize, runs: usize, rows: &mut Rows) -> anyhow::Result<()> {
     let threads = thread_count(0);
     let solvers = [Solver::Mu, Solver::Fpa];
-    let (mut gemm, mut certificate) = (0.0f64, f64::INFINITY);
+    let (mut gemm, mut four, mut certificate) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
     let mut times = [[f64::INFINITY; 2]; 2];
     for _ in 0..runs.max(1) {
         if !v.is_sparse() {
-            gemm = gemm.max(gemm_rate::<T>(v.rows(), v.cols(), rank));
+            let (n, m) = (v.rows(), v.cols());
+            let product = gemm_seconds::<T>((n, rank, m), [false; 2]);
+            gemm = gemm.min(product);
+            let back = gemm_seconds::<T>((rank, n, m), [true, false])
+                + gemm_seconds::<T>((n, m, rank), [false, true]);
+            four = four.min(2.0 * product + back);
         }
         for (times, solver) in times.iter_mut().zip(solvers) {
             for (time, threads) in times.iter_mut().zip([1, threads]) {
@@ -31,7 +36,8 @@ pub fn measure<T: Scalar>(v: Matrix<'_, T>, rank: usize, runs: usize, rows: &mut
         certificate = certificate.min(seconds_of_certificate(v, rank)?);
     }
     if !v.is_sparse() {
-        rows.tell("GEMM on one thread", gemm / 1e9, "GF/s")?;
+        rows.tell("GEMM on one thread", flops(v, rank) / gemm / 1e9, "GF/s")?;
+        rows.tell("mu access over its four products by GEMM", times[0][0] / four, "x")?;
     }
     for ([one, all], solver) in times.into_iter().zip(solvers) {
         let name = solver.name();
@@ -39,11 +45,15 @@ pub fn measure<T: Scalar>(v: Matrix<'_, T>, rank: usize, runs: usize, rows: &mut
         rows.tell(&format!("{name} access on {threads} threads"), 1e3 * all, "ms")?;
         rows.tell(&format!("{name} speed-up of {threads} threads"), one / all, "x")?;
         if !v.is_sparse() {
-            let flops = products(solver) * 2.0 * (v.rows() * v.cols() * rank) as f64;
-            rows.tell(&format!("{name} share of GEMM"), 100.0 * flops / one / gemm, "%")?;
+            rows.tell(&format!("{name} share of GEMM"), 100.0 * products(solver) * gemm / one, "%")?;
         }
     }
     rows.tell("certificate over one mu access", certificate / times[0][0], "x")
+}
+
+/// Of one product with the n × m matrix.
+fn flops<T: Scalar>(v: Matrix<'_, T>, rank: usize) -> f64 {
+    2.0 * (v.rows() * v.cols() * rank) as f64
 }
 
 /// How the time of an access grows when one of n, m, r doubles.
@@ -124,28 +134,33 @@ fn seconds_of_certificate<T: Scalar>(v: Matrix<'_, T>, rank: usize) -> anyhow::R
     Ok(best)
 }
 
-/// Flops a second of a general product W·H of this shape on one thread.
-fn gemm_rate<T: Scalar>(n: usize, m: usize, r: usize) -> f64 {
-    let (w, h, mut p) = (uniform::<T>(n, r), uniform::<T>(r, m), Mat::<T>::zeros(n, m));
+/// Seconds of the general product of an n × k and a k × m matrix on one thread; `turned` says which of them are stored by rows.
+fn gemm_seconds<T: Scalar>((n, k, m): (usize, usize, usize), turned: [bool; 2]) -> f64 {
+    let (a, b, mut c) = (uniform::<T>(n, k), uniform::<T>(k, m), Mat::<T>::zeros(n, m));
+    let strides = |rows: usize, cols: usize, turned: bool| {
+        if turned { (1, cols as isize) } else { (rows as isize, 1) }
+    };
+    let ((a_col, a_row), (b_col, b_row)) = (strides(n, k, turned[0]), strides(k, m, turned[1]));
     let mut best = f64::INFINITY;
     for _ in 0..10 {
         let begun = Instant::now();
-        // Safety: the three matrices have the sizes and the strides that are given here, and p is borrowed mutably.
+        // Safety: the three matrices have the sizes that are given here, with strides for columns or for rows, and c is
+        // borrowed mutably.
         unsafe {
             gemm::gemm(
                 n,
                 m,
-                r,
-                p.as_mut_slice().as_mut_ptr(),
+                k,
+                c.as_mut_slice().as_mut_ptr(),
                 n as isize,
                 1,
                 false,
-                w.as_slice().as_ptr(),
-                n as isize,
-                1,
-                h.as_slice().as_ptr(),
-                r as isize,
-                1,
+                a.as_slice().as_ptr(),
+                a_col,
+                a_row,
+                b.as_slice().as_ptr(),
+                b_col,
+                b_row,
                 T::ONE,
                 T::ONE,
                 false,
@@ -156,5 +171,5 @@ fn gemm_rate<T: Scalar>(n: usize, m: usize, r: usize) -> f64 {
         }
         best = best.min(begun.elapsed().as_secs_f64());
     }
-    2.0 * (n * m * r) as f64 / best
+    best
 }

@@ -78,10 +78,10 @@ pub struct Separate {
     /// The method for what is learned
     #[arg(long, value_enum, default_value = "auto")]
     solver: Method,
-    /// The most accesses to the data
-    #[arg(long, value_name = "N", default_value_t = 300)]
-    max_iter: usize,
-    /// Stop when the relative gap is below this; 0 never stops early [default: 1e-2 with known sources, else 1e-4]
+    /// The most accesses to the data [default: 20 for each --train, 300 for the recording]
+    #[arg(long, value_name = "N")]
+    max_iter: Option<usize>,
+    /// Stop when the relative gap is below this; 0 never stops early [default: 0.1 with known sources, else 1e-4]
     #[arg(long, value_name = "GAP")]
     tol: Option<f64>,
     /// Stop after this many seconds
@@ -166,7 +166,7 @@ impl Separate {
                 Method::Mue => Solver::Mue,
                 Method::Newton => Solver::Newton,
             },
-            max_iter: self.max_iter,
+            max_iter: self.max_iter.unwrap_or(300),
             tol: self.tol(),
             time_limit: self.time_limit,
             seed: self.seed,
@@ -213,10 +213,10 @@ impl Separate {
         Ok(if stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
     }
 
-    /// Dictionaries that are fitted to the last digit separate no better, measured in SI-SDR.
+    /// Dictionaries and weights that are fitted closer separate no better, measured in SI-SDR.
     fn tol(&self) -> f64 {
         let known = self.demo || !self.train.is_empty() || self.dictionary.is_some();
-        self.tol.unwrap_or(if known { 1e-2 } else { 1e-4 })
+        self.tol.unwrap_or(if known { 0.1 } else { 1e-4 })
     }
 
     fn material(&self) -> anyhow::Result<Material> {
@@ -287,13 +287,14 @@ impl Separate {
         if material.training.is_empty() {
             return Ok(None);
         }
+        let settings = klnmf::Settings { max_iter: self.max_iter.unwrap_or(20), ..settings.clone() };
         let bar = progress::bar(material.training.len(), self.output.quiet);
         let mut known = Dictionary::new();
         for (name, sound) in &material.training {
             bar.set_message(format!("learning {name}"));
             let v = self.spectrogram.of(stft, &sound.mono());
             let k = self.per_source.min(v.rows() * v.cols());
-            let found = klnmf::factorize(&v, k, settings).with_context(|| format!("--train {name}"))?;
+            let found = klnmf::factorize(&v, k, &settings).with_context(|| format!("--train {name}"))?;
             known.add(name, found.w);
             bar.inc(1);
         }
@@ -313,7 +314,7 @@ impl Separate {
     ) -> anyhow::Result<Sources> {
         let free = self.components.unwrap_or(if known.is_none() { 10 } else { 0 });
         let Some(known) = known else {
-            let bar = progress::bar(self.max_iter, self.output.quiet);
+            let bar = progress::bar(settings.max_iter, self.output.quiet);
             let (w, h) = klnmf::init(v, free, settings)?;
             let found = klnmf::factorize_from(v, w, h, settings, |info| {
                 progress::show(&bar, info);
@@ -346,7 +347,7 @@ impl Separate {
                 },
             );
         let settings = klnmf::Settings { fixed, ..settings.clone() };
-        let bar = progress::bar(self.max_iter, self.output.quiet);
+        let bar = progress::bar(settings.max_iter, self.output.quiet);
         let found = klnmf::factorize_from(v, w, start.1, &settings, |info| {
             progress::show(&bar, info);
             std::ops::ControlFlow::Continue(())

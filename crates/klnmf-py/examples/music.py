@@ -1,0 +1,30 @@
+"""Music: a spectrogram in notes, and a sound in stems."""
+
+# %% Two notes that overlap. `y, sr = librosa.load("song.ogg", sr=None)` would do.
+import klnmf
+import librosa
+import numpy as np
+
+sr = 11025
+time = np.arange(2 * sr) / sr
+low = np.sin(2 * np.pi * 220 * time) * (time % 1 < 0.6)
+high = np.sin(2 * np.pi * 1320 * time) * (time % 0.7 < 0.3)
+y = low + high
+
+# %% librosa's own function, on this engine.
+S = np.abs(librosa.stft(y, n_fft=512))
+model = klnmf.KLNMF(n_components=2, random_state=0)
+components, activations = librosa.decompose.decompose(S, transformer=model, sort=True)
+print("peaks in Hz:", librosa.fft_frequencies(sr=sr, n_fft=512)[components.argmax(axis=0)].round())
+
+# %% Stems that add up to the sound.
+stems, W, H = klnmf.separate(y, sr, n_components=2)
+print("stems:", stems.shape, "they add up:", np.allclose(stems.sum(axis=0), y))
+
+# %% With a dictionary for every source the problem is convex, and every frame certified.
+learn = {
+    name: klnmf.factorize(klnmf.spectrogram(part, sr), 2).W + 1e-12
+    for name, part in (("low", low), ("high", high))
+}
+found = klnmf.separate(y, sr, dictionaries=learn)
+print(found)

@@ -1,0 +1,226 @@
+"""Pictures of models (needs matplotlib). Every function draws and returns a matplotlib `Figure`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["bars", "convergence", "images", "structure", "words"]
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as pyplot
+    except ImportError:
+        raise ImportError("klnmf.plot needs matplotlib: pip install matplotlib") from None
+    return pyplot
+
+
+def _rows(components: Any) -> np.ndarray:
+    """Components × features, from an estimator, a result or an array."""
+    for name, turn in (("components_", False), ("topics", False), ("W", True)):
+        if hasattr(components, name):
+            found = np.asarray(getattr(components, name))
+            return found.T if turn else found
+    return np.atleast_2d(np.asarray(components))
+
+
+def _grid(count: int, columns: int | None, size: tuple[float, float]) -> tuple[Any, np.ndarray]:
+    """A figure with `count` axes in a grid; those too many are not shown."""
+    columns = columns or int(np.ceil(np.sqrt(count)))
+    lines = -(-count // columns)
+    figure, axes = _pyplot().subplots(
+        lines,
+        columns,
+        figsize=(size[0] * columns, size[1] * lines),
+        squeeze=False,
+        layout="constrained",
+    )
+    axes = axes.ravel()
+    for ax in axes[count:]:
+        ax.set_visible(False)
+    return figure, axes[:count]
+
+
+def convergence(*models: Any, labels: Sequence[str] | None = None, x: str = "iteration") -> Figure:
+    """The divergence above its last value, and the gaps, on the way.
+
+    Parameters
+    ----------
+    *models : Result or fitted KLNMF
+        What has a trace.
+    labels : sequence of str, optional
+        One for each.
+    x : {'iteration', 'seconds'}
+        What runs along the axis.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> V = np.random.default_rng(0).poisson(2.0, (20, 30))
+    >>> figure = klnmf.plot.convergence(klnmf.factorize(V, 3))
+    >>> len(figure.axes)
+    2
+    """
+    figure, (left, right) = _pyplot().subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    for i, model in enumerate(models):
+        trace = getattr(model, "trace_", None)
+        trace = model.trace if trace is None else trace
+        colour, label = f"C{i}", labels[i] if labels else None
+        left.plot(trace[x], trace["divergence"], color=colour, label=label)
+        right.semilogy(trace[x], trace["gap_w"] / trace["sum"], color=colour, label=label)
+        right.semilogy(trace[x], trace["gap_h"] / trace["sum"], "--", color=colour)
+    left.set(xlabel=x, ylabel="D(V‖WH)", yscale="log", title="divergence")
+    right.set(xlabel=x, ylabel="gap / ΣV", title="gaps: W solid, H dashed")
+    if labels:
+        left.legend()
+    return figure
+
+
+def images(
+    components: Any, shape: tuple[int, int], *, columns: int | None = None, cmap: str = "gray_r"
+) -> Figure:
+    """Components as images.
+
+    Parameters
+    ----------
+    components : estimator, Result or array of shape (n_components, pixels)
+        What to draw.
+    shape : pair of int
+        Height and width of an image.
+    columns : int, optional
+        Images side by side.
+    cmap : str
+        A colour map.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> figure = klnmf.plot.images(np.eye(4), (2, 2))
+    >>> len(figure.axes)
+    4
+    """
+    rows = _rows(components)
+    figure, axes = _grid(len(rows), columns, (1.2, 1.2))
+    for ax, row in zip(axes, rows, strict=True):
+        ax.imshow(row.reshape(shape), cmap=cmap, vmin=0)
+        ax.set_axis_off()
+    return figure
+
+
+def bars(
+    components: Any, names: Sequence[str] | None = None, *, columns: int = 1, colours: Any = None
+) -> Figure:
+    """Components as bars, as mutational signatures are shown.
+
+    Parameters
+    ----------
+    components : estimator, Result or array of shape (n_components, features)
+        What to draw.
+    names : sequence of str, optional
+        Of the features; shown if there are at most 40.
+    columns : int
+        Panels side by side.
+    colours : optional
+        Of the features, whatever matplotlib takes.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> len(klnmf.plot.bars(np.eye(3), ["a", "b", "c"]).axes)
+    3
+    """
+    rows = _rows(components)
+    figure, axes = _grid(len(rows), columns, (8 / columns, 1.3))
+    places = np.arange(rows.shape[1])
+    for k, (ax, row) in enumerate(zip(axes, rows, strict=True)):
+        ax.bar(places, row, width=0.8, color=colours)
+        ax.set(ylabel=str(k), xlim=(-0.6, len(places) - 0.4))
+        ax.set_xticks(places if names is not None and len(places) <= 40 else [])
+        if names is not None and len(places) <= 40:
+            ax.set_xticklabels(names, rotation=90)
+    return figure
+
+
+def words(
+    components: Any, names: Sequence[str] | None = None, n: int = 10, *, columns: int | None = None
+) -> Figure:
+    """The heaviest features of every component, as lists of words.
+
+    Parameters
+    ----------
+    components : estimator, Topics or array of shape (n_components, features)
+        What to draw.
+    names : sequence of str, optional
+        Of the features; by default those that an estimator was fitted to.
+    n : int
+        How many.
+    columns : int, optional
+        Lists side by side.
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> figure = klnmf.plot.words(np.eye(3), ["a", "b", "c"], n=2)
+    >>> figure.axes[0].get_yticklabels()[0].get_text()
+    'a'
+    """
+    rows = _rows(components)
+    if names is None:
+        names = getattr(components, "feature_names_in_", [str(i) for i in range(rows.shape[1])])
+    n = min(n, rows.shape[1])
+    figure, axes = _grid(len(rows), columns, (2.2, 0.22 * n + 0.6))
+    for k, (ax, row) in enumerate(zip(axes, rows, strict=True)):
+        top = np.argsort(-row, kind="stable")[:n]
+        ax.barh(range(n), row[top], color=f"C{k % 10}")
+        ax.set_yticks(range(n), [str(names[i]) for i in top])
+        ax.invert_yaxis()
+        ax.set_xticks([])
+        ax.set_title(str(k))
+    return figure
+
+
+def structure(weights: ArrayLike, groups: ArrayLike | None = None) -> Figure:
+    """The shares of the components in every sample, stacked: a structure plot.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_samples, n_components)
+        From `transform`, or `Result.H.T`. Every sample is scaled to 1.
+    groups : array-like of shape (n_samples,), optional
+        Labels; samples of a group stand together.
+
+    Examples
+    --------
+    >>> import klnmf
+    >>> figure = klnmf.plot.structure([[1, 0], [1, 1], [0, 2]], groups=["x", "y", "x"])
+    >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    ['x', 'y']
+    """
+    weights = np.asarray(weights, dtype=float)
+    sums = weights.sum(axis=1, keepdims=True)
+    shares = np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)
+    labels = np.zeros(len(shares), dtype=int) if groups is None else np.asarray(groups)
+    # Within a group the samples with the same main component stand together, the purest first.
+    order = np.lexsort((-shares.max(axis=1), shares.argmax(axis=1), labels))
+    shares, labels = shares[order], labels[order]
+
+    figure, ax = _pyplot().subplots(figsize=(9, 2.5), layout="constrained")
+    places = np.arange(len(shares))
+    bottom = np.zeros(len(shares))
+    for k in range(shares.shape[1]):
+        ax.bar(places, shares[:, k], bottom=bottom, width=1.0, color=f"C{k % 10}", label=str(k))
+        bottom += shares[:, k]
+    ax.set(xlim=(-0.5, len(shares) - 0.5), ylim=(0, 1), ylabel="share", xticks=[])
+    if groups is not None:
+        names, first, count = np.unique(labels, return_index=True, return_counts=True)
+        ax.set_xticks(first + (count - 1) / 2, names)
+        for edge in first[1:]:
+            ax.axvline(edge - 0.5, color="black", linewidth=0.8)
+    return figure

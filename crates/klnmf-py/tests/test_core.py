@@ -1,0 +1,252 @@
+"""The functions: what they take, what they give, what they refuse."""
+
+import klnmf
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+
+def divergence(V, W, H):
+    WH = W @ H
+    positive = V > 0
+    return (V[positive] * np.log(V[positive] / WH[positive])).sum() - V.sum() + WH.sum()
+
+
+def test_factorize_certifies(counts):
+    model = klnmf.factorize(counts, 4)
+    assert model.status == "converged" and model.converged
+    assert model.W.shape == (60, 4) and model.H.shape == (4, 90)
+    assert (model.W >= 0).all() and (model.H >= 0).all()
+    np.testing.assert_allclose(model.W.sum(axis=0), 1)
+    np.testing.assert_allclose(model.divergence, divergence(counts, model.W, model.H))
+    assert model.relative_gap <= 1e-4
+    assert model.relative_gap == max(model.gap_w, model.gap_h) / counts.sum()
+    assert tuple(klnmf.certificate(counts, model.W, model.H)) == pytest.approx(
+        (model.divergence, model.gap_w, model.gap_h), rel=1e-6, abs=1e-6
+    )
+
+
+def test_trace_has_one_record_for_every_certificate(counts):
+    model = klnmf.factorize(counts, 4, check_every=5, max_iter=20, tol=0)
+    assert model.trace["iteration"].tolist() == [0, 5, 10, 15, 20]
+    assert (np.diff(model.trace["divergence"]) <= 0).all()
+    assert model.status == "iteration limit" and model.iterations == 20
+
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "Fortran": np.asfortranarray,
+    "list": lambda V: V.tolist(),
+    "strided": lambda V: np.repeat(V, 2, axis=1)[:, ::2],
+    "readonly": lambda V: np.lib.stride_tricks.as_strided(V, writeable=False),
+    "big endian": lambda V: V.astype(">f8"),
+    "int": lambda V: V.astype(np.int32),
+    "uint8": lambda V: V.astype(np.uint8),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_dense_layouts_agree(counts, layout):
+    expected = klnmf.factorize(counts, 3, max_iter=30)
+    found = klnmf.factorize(LAYOUTS[layout](counts), 3, max_iter=30)
+    assert found.W.dtype == np.float64
+    np.testing.assert_allclose(found.W, expected.W, atol=1e-12)
+    np.testing.assert_allclose(found.H, expected.H, atol=1e-9)
+
+
+def shuffled(V):
+    """CSR with the indices of every row backwards, and one entry cut in two."""
+    V = sp.csr_matrix(V)
+    rows = [slice(*V.indptr[i : i + 2]) for i in range(V.shape[0])]
+    indices = np.concatenate([V.indices[r][::-1] for r in rows])
+    data = np.concatenate([V.data[r][::-1] for r in rows])
+    half = data[0] / 2
+    data[0] = half
+    matrix = sp.csr_matrix(V.shape)
+    matrix.data = np.concatenate([[half], data])
+    matrix.indices = np.concatenate([indices[:1], indices])
+    matrix.indptr = V.indptr + (np.arange(V.shape[0] + 1) > 0).astype(V.indptr.dtype)
+    return matrix
+
+
+def with_zeros(V):
+    """CSC that stores every zero."""
+    n, m = V.shape
+    return sp.csc_matrix((V.T.ravel(), np.tile(np.arange(n), m), np.arange(0, n * m + 1, n)), V.shape)
+
+
+def wide(V):
+    V = sp.csr_array(V)
+    V.indices, V.indptr = V.indices.astype(np.int64), V.indptr.astype(np.int64)
+    return V
+
+
+SPARSE = {
+    "csr": sp.csr_matrix,
+    "csc": sp.csc_matrix,
+    "csr_array": sp.csr_array,
+    "coo": sp.coo_matrix,
+    "lil": sp.lil_matrix,
+    "int64 indices": wide,
+    "int values": lambda V: sp.csr_matrix(V.astype(int)),
+    "unsorted, duplicates": shuffled,
+    "explicit zeros": with_zeros,
+    "transposed": lambda V: sp.csr_matrix(np.ascontiguousarray(V.T)).T,
+}
+
+
+@pytest.mark.parametrize("layout", SPARSE)
+def test_sparse_layouts_agree(counts, layout):
+    V = SPARSE[layout](counts)
+    np.testing.assert_array_equal(V.toarray(), counts)
+    expected = klnmf.factorize(sp.csc_matrix(counts), 3, max_iter=30, mixed=False)
+    found = klnmf.factorize(V, 3, max_iter=30, mixed=False)
+    np.testing.assert_allclose(found.W, expected.W, atol=1e-9)
+    np.testing.assert_allclose(found.H, expected.H, atol=1e-6)
+
+
+def test_dense_equals_sparse(counts):
+    dense = klnmf.factorize(counts, 3, max_iter=30, solver="mu")
+    sparse = klnmf.factorize(sp.csr_matrix(counts), 3, max_iter=30, solver="mu")
+    np.testing.assert_allclose(dense.W, sparse.W, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_single_precision_stays_single(counts, kind):
+    V = kind(counts.astype(np.float32))
+    model = klnmf.factorize(V, 3)
+    assert model.W.dtype == model.H.dtype == np.float32
+    assert klnmf.decompose(V, model.W).H.dtype == np.float32
+    assert model.divergence == pytest.approx(klnmf.factorize(counts, 3).divergence, rel=0.05)
+
+
+def test_nothing_is_written(counts):
+    for V in (counts, np.asfortranarray(counts), sp.csr_matrix(counts), shuffled(counts)):
+        before = V.copy()
+        klnmf.decompose(V, klnmf.factorize(V, 3, max_iter=10).W)
+        if sp.issparse(V):
+            for name in ("data", "indices", "indptr"):
+                np.testing.assert_array_equal(getattr(V, name), getattr(before, name))
+        else:
+            np.testing.assert_array_equal(V, before)
+
+
+def test_same_seed_same_bits(counts):
+    runs = [klnmf.factorize(counts, 4, seed=3, threads=threads) for threads in (1, 2, 3)]
+    for run in runs[1:]:
+        assert run.W.tobytes() == runs[0].W.tobytes() and run.H.tobytes() == runs[0].H.tobytes()
+    assert klnmf.factorize(counts, 4, seed=4).divergence != runs[0].divergence
+
+
+def test_start_from_given_factors(counts):
+    W, H = klnmf.init(counts, 4, seed=7)
+    np.testing.assert_array_equal(
+        klnmf.factorize(counts, init=(W, H)).W, klnmf.factorize(counts, 4, seed=7).W
+    )
+    assert klnmf.factorize(counts, 4, init="nndsvd").converged
+
+
+def test_one_factor_fixed(counts):
+    W, H = klnmf.init(counts, 4)
+    found = klnmf.factorize(counts, init=(W, H), update="H")
+    np.testing.assert_array_equal(found.W, W)
+    best = klnmf.decompose(counts, W, tol=1e-9)
+    assert best.divergence <= found.divergence <= best.divergence + found.gap_h + 1e-6
+
+
+def test_decompose_bounds_every_column(counts):
+    W = klnmf.factorize(counts, 4).W
+    found = klnmf.decompose(sp.csc_matrix(counts), W)
+    assert found.status == "converged" and found.unconverged == 0
+    assert (found.gaps <= 1e-6 * counts.sum(axis=0) + 1e-12).all()
+    np.testing.assert_allclose(found.divergences.sum(), divergence(counts, W, found.H))
+    assert found.gaps.shape == found.iterations.shape == (90,)
+    assert "unconverged=0" in repr(found)
+
+
+def test_decompose_says_what_did_not_converge(counts):
+    W = klnmf.factorize(counts, 4).W
+    found = klnmf.decompose(counts, W, tol=1e-15, max_iter=2)
+    assert found.unconverged > 0 and found.status == "iteration limit"
+
+
+def test_grow_keeps_the_divergence(counts):
+    small = klnmf.factorize(counts, 2)
+    W, H = klnmf.grow(small.W, small.H, 5, seed=1)
+    assert klnmf.certificate(counts, W, H).divergence == pytest.approx(small.divergence)
+    assert klnmf.factorize(counts, init=(W, H)).divergence < small.divergence
+    assert klnmf.grow(small.W.astype(np.float32), small.H.astype(np.float32), 3)[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("solver", ["auto", "fpa", "simplex", "mu", "mue", "newton", "admm"])
+def test_solvers(counts, solver):
+    model = klnmf.factorize(counts + 0.1, 3, solver=solver, max_iter=50)
+    assert np.isfinite(model.divergence)
+
+
+def test_callback_watches_and_stops(counts):
+    seen = []
+    model = klnmf.factorize(counts, 4, callback=seen.append)
+    assert [info.iteration for info in seen] == model.trace["iteration"].tolist()
+    assert seen[-1].relative_gap <= 1e-4
+    assert klnmf.factorize(counts, 4, callback=lambda info: info.iteration >= 10).status == "stopped"
+    with pytest.raises(ZeroDivisionError):
+        klnmf.factorize(counts, 4, callback=lambda info: 1 / 0)
+
+
+def test_limits(counts):
+    assert klnmf.factorize(counts, 4, tol=0, max_iter=10**9, time_limit=0.05).status == "time limit"
+    assert klnmf.decompose(counts, np.ones((60, 1)), time_limit=0, tol=0).status == "time limit"
+
+
+def test_progress(counts, capsys):
+    model = klnmf.factorize(counts, 4, progress=True)
+    klnmf.decompose(counts, model.W, progress=True)
+    assert "access" in capsys.readouterr().err
+
+
+def test_memory(counts):
+    memory = klnmf.memory(sp.csr_matrix(counts.astype(np.float32)), 10, threads=2)
+    assert memory.factors == 4 * 10 * 150
+    assert memory.total == 2 * memory.v + 12 * memory.factors + memory.workspace
+
+
+V = np.ones((3, 4))
+MINUS = np.where(np.arange(12).reshape(3, 4) == 6, -5, 1)
+TURNED = np.ones((4, 1)), np.ones((1, 3))
+PAIR = np.ones((3, 1)), np.ones((1, 4))
+NAN = V * [1, 1, np.nan, 1]
+BACKWARDS = sp.csr_matrix(V)
+BACKWARDS.indices[2] = -1
+ERRORS = [
+    (ValueError, "V[1, 2] = -5 is negative", lambda: klnmf.factorize(MINUS, 1)),
+    (ValueError, "V[0, 2] = NaN is not a finite number", lambda: klnmf.factorize(NAN, 1)),
+    (ValueError, "rank 0: choose a rank from 1 to 12", lambda: klnmf.factorize(V, 0)),
+    (ValueError, "the matrix is empty (0 × 4)", lambda: klnmf.factorize(V[:0], 1)),
+    (ValueError, "V has 1 dimensions", lambda: klnmf.factorize(V[0], 1)),
+    (ValueError, "index 4294967295 in line 0", lambda: klnmf.factorize(BACKWARDS, 1)),
+    (ValueError, "solver = cd: choose auto, fpa", lambda: klnmf.factorize(V, 1, solver="cd")),
+    (ValueError, "init = svd: random, nndsvd", lambda: klnmf.factorize(V, 1, init="svd")),
+    (ValueError, "update = X: choose both, W or H", lambda: klnmf.factorize(V, 1, update="X")),
+    (ValueError, "tol = -1: a finite number ≥ 0", lambda: klnmf.factorize(V, 1, tol=-1)),
+    (ValueError, "max_iter = -1: a whole number ≥ 0", lambda: klnmf.factorize(V, 1, max_iter=-1)),
+    (ValueError, "inner = 0: at least 1", lambda: klnmf.factorize(V, 1, inner=0)),
+    (ValueError, "time_limit = -1: a number of seconds", lambda: klnmf.factorize(V, 1, time_limit=-1)),
+    (ValueError, "threads = 5000: at most 1024", lambda: klnmf.factorize(V, 1, threads=5000)),
+    (ValueError, "they fit the transpose of V", lambda: klnmf.certificate(V, *TURNED)),
+    (ValueError, "W[0, 0] = -1: factors must be finite", lambda: klnmf.decompose(V, -np.ones((3, 1)))),
+    (ValueError, "row 1 of the dictionary is zero", lambda: klnmf.decompose(V, [[1.0], [0.0], [1.0]])),
+    (ValueError, "a model can only grow", lambda: klnmf.grow(np.ones((3, 2)), np.ones((2, 4)), 1)),
+    (ValueError, "admm works on dense", lambda: klnmf.factorize(sp.csr_matrix(V), 1, solver="admm")),
+    (ValueError, "rank = 2: W has 1 columns", lambda: klnmf.factorize(V, 2, init=PAIR)),
+    (TypeError, "rank is missing", lambda: klnmf.factorize(V)),
+    (TypeError, "rank = 1.5: a whole number", lambda: klnmf.factorize(V, 1.5)),
+    (TypeError, "V holds complex numbers", lambda: klnmf.factorize(V * 1j, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind, text, call", ERRORS, ids=[text for _, text, _ in ERRORS])
+def test_errors_say_what_where_and_what_to_do(kind, text, call):
+    with pytest.raises(kind) as caught:
+        call()
+    assert text in str(caught.value)

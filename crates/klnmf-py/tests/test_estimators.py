@@ -1,0 +1,198 @@
+"""KLNMF and TopicModel as scikit-learn's users know estimators."""
+
+import pickle
+import warnings
+
+import klnmf
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from klnmf import KLNMF, TopicModel
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+ESTIMATORS = [KLNMF(), TopicModel()]
+
+
+def outcomes(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        checks = check_estimator(estimator, on_fail=None)
+    return {(check["check_name"], i): check["status"] for i, check in enumerate(checks)}
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_check_estimator(estimator):
+    ours, theirs = outcomes(estimator), outcomes(NMF(solver="mu", beta_loss="kullback-leibler"))
+    assert "failed" not in ours.values() and "xfail" not in ours.values()
+    skipped = {name for (name, _), status in ours.items() if status == "skipped"}
+    passed = {name for (name, _), status in theirs.items() if status == "passed"}
+    assert not skipped & passed
+
+
+@pytest.fixture
+def X(counts):
+    return counts.T
+
+
+def test_fit_is_factorize_of_the_transpose(X):
+    model = KLNMF(4, random_state=5).fit(X)
+    found = klnmf.factorize(X.T, 4, seed=5)
+    np.testing.assert_array_equal(model.components_, found.W.T)
+    assert model.divergence_ == found.divergence
+    assert model.reconstruction_err_ == pytest.approx(np.sqrt(2 * found.divergence))
+    assert (model.gap_, model.gap_components_, model.gap_weights_) == (
+        found.relative_gap,
+        found.gap_w,
+        found.gap_h,
+    )
+    assert model.n_iter_ == found.iterations and model.status_ == "converged"
+    assert model.n_components_ == 4 and model.n_features_in_ == 60
+
+
+def test_transform_is_certified(X):
+    model = KLNMF(4, random_state=0).fit(X)
+    weights = model.transform(X)
+    best = klnmf.decompose(X.T, model.components_.T, tol=1e-10)
+    np.testing.assert_allclose(model.decompose(X).divergence, best.divergence, rtol=1e-6)
+    np.testing.assert_allclose(weights, model.decompose(X).H.T)
+    assert (model.decompose(X).gaps <= 1e-6 * X.sum(axis=1) + 1e-12).all()
+    np.testing.assert_allclose(model.inverse_transform(weights), weights @ model.components_)
+
+
+def test_transform_warns_with_the_number_of_rows(X):
+    model = KLNMF(4, random_state=0, transform_tol=1e-15, transform_max_iter=1).fit(X)
+    above = model.set_params(transform_max_iter=1)
+    with pytest.warns(ConvergenceWarning, match=r"\d+ of 90 rows have a gap above the tolerance"):
+        above.transform(X)
+
+
+def test_fit_warns_at_the_limit(X):
+    with pytest.warns(ConvergenceWarning, match="Maximum number of iterations 3 reached.*tol is 1.0e-04"):
+        KLNMF(4, max_iter=3).fit(X)
+    with pytest.warns(ConvergenceWarning, match="Maximum number of iterations 12 reached"):
+        TopicModel(4, max_iter=12, tol=1e-9).fit(X)
+
+
+def test_features_that_no_component_has(X):
+    seen = X.copy()
+    seen[:, 7] = 0
+    model = KLNMF(3, random_state=0).fit(seen)
+    with pytest.warns(UserWarning, match="1 of 60 features occur in X but in no component .* column 7"):
+        weights = model.transform(sp.csr_matrix(X))
+    np.testing.assert_allclose(weights, model.transform(sp.csr_matrix(seen)), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("make", [KLNMF, TopicModel])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_is_kept(X, make, kind, dtype):
+    data = kind(X.astype(dtype))
+    model = make(3, random_state=0)
+    assert model.fit_transform(data).dtype == dtype
+    assert model.components_.dtype == dtype
+    assert model.transform(data).dtype == dtype
+
+
+@pytest.mark.parametrize("make", [KLNMF, TopicModel])
+def test_pickle_and_clone(X, make):
+    model = make(3, random_state=0).fit(X)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    fresh = clone(model)
+    with pytest.raises(NotFittedError):
+        fresh.transform(X)
+    np.testing.assert_array_equal(fresh.fit(X).components_, model.components_)
+
+
+@pytest.mark.parametrize("make", [KLNMF, TopicModel])
+def test_names_and_output(X, make):
+    frame = pd.DataFrame(X, columns=[f"gene{i}" for i in range(60)], index=[f"cell{i}" for i in range(90)])
+    model = make(3, random_state=0).set_output(transform="pandas").fit(frame)
+    assert model.feature_names_in_.tolist() == frame.columns.tolist()
+    name = make.__name__.lower()
+    assert model.get_feature_names_out().tolist() == [f"{name}{i}" for i in range(3)]
+    out = model.transform(frame)
+    assert out.index.equals(frame.index) and out.columns.tolist() == [f"{name}{i}" for i in range(3)]
+
+
+def test_random_state(X):
+    first = KLNMF(3, random_state=np.random.RandomState(1)).fit(X)
+    second = KLNMF(3, random_state=np.random.RandomState(1)).fit(X)
+    np.testing.assert_array_equal(first.components_, second.components_)
+
+
+@pytest.mark.parametrize("make", [KLNMF, TopicModel])
+def test_warm_start(X, make):
+    model = make(3, warm_start=True, random_state=0).fit(X)
+    cold = model.n_iter_
+    model.fit(X)
+    assert model.n_iter_ <= cold
+
+
+def test_warm_start_grows(X):
+    model = KLNMF(3, warm_start=True, random_state=0).fit(X)
+    before = model.divergence_
+    seen = []
+    model.set_params(n_components=5, callback=seen.append).fit(X)
+    assert model.components_.shape == (5, 60) and model.divergence_ < before
+    assert seen[0].divergence == pytest.approx(before, rel=1e-2)
+
+
+def test_warm_start_meets_new_features(X):
+    seen = X.copy()
+    seen[:, 7] = 0
+    model = KLNMF(3, warm_start=True, random_state=0).fit(seen)
+    assert model.fit(X).components_[:, 7].sum() > 0
+
+
+def test_custom_start(X):
+    H, W = klnmf.init(X.T, 3)
+    model = KLNMF(init="custom").fit(X, W=W.T, H=H.T)
+    np.testing.assert_array_equal(model.components_, klnmf.factorize(X.T, init=(H, W)).W.T)
+
+
+def test_pipeline_and_search(X):
+    search = GridSearchCV(TopicModel(random_state=0), {"n_components": [2, 4]}, cv=2).fit(X)
+    assert search.best_params_["n_components"] in (2, 4)
+    assert make_pipeline(KLNMF(3, random_state=0)).fit_transform(X).shape == (90, 3)
+
+
+def test_errors_are_scikit_learns(X):
+    with pytest.raises(ValueError, match="Negative values in data passed to X in KLNMF"):
+        KLNMF(2).fit(-X)
+    with pytest.raises(ValueError, match="init = 'svd': choose"):
+        KLNMF(2, init="svd").fit(X)
+    with pytest.raises(ValueError, match="rank 0: choose a rank"):
+        KLNMF(0).fit(X)
+
+
+def test_better_than_scikit_learn_from_the_same_start():
+    X = load_digits().data
+    rng = np.random.default_rng(0)
+    W, H = rng.random((len(X), 10)), rng.random((10, 64))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        theirs = NMF(10, init="custom", solver="mu", beta_loss="kullback-leibler", max_iter=200)
+        theirs.fit_transform(X, W=W.copy(), H=H.copy())
+    ours = KLNMF(10, init="custom", max_iter=200).fit(X, W=W, H=H)
+    assert ours.reconstruction_err_ <= theirs.reconstruction_err_
+
+
+def test_topic_model(X):
+    model = TopicModel(4, random_state=0).fit(X)
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1)
+    np.testing.assert_allclose(model.transform(X).sum(axis=1), 1)
+    found = klnmf.topics(X, 4, seed=0)
+    np.testing.assert_allclose(model.components_, found.topics)
+    assert model.perplexity_ == pytest.approx(found.perplexity)
+    assert model.perplexity(X) == pytest.approx(found.perplexity, rel=1e-4)
+    assert model.score(X) == pytest.approx(found.log_likelihood.sum(), rel=1e-6)
+    assert model.gap_ == pytest.approx(found.gaps.max())
+    assert [len(words) for words in model.top_words(5)] == [5] * 4

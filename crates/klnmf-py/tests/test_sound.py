@@ -1,0 +1,62 @@
+"""Separation of sounds."""
+
+import klnmf
+import numpy as np
+import pytest
+
+RATE = 8000
+TIME = np.arange(RATE) / RATE
+
+
+def tone(frequency, gate):
+    return np.sin(2 * np.pi * frequency * TIME) * gate
+
+
+LOW = tone(440, TIME % 0.5 < 0.3)
+HIGH = tone(1760, TIME % 0.4 < 0.2)
+MIX = LOW + HIGH
+
+
+def signal_to_noise(truth, found):
+    return 10 * np.log10((truth**2).sum() / ((truth - found) ** 2).sum())
+
+
+def test_blind_separation():
+    stems, W, H = found = klnmf.separate(MIX, RATE, n_components=2)
+    assert stems.shape == (2, RATE)
+    np.testing.assert_allclose(stems.sum(axis=0), MIX, atol=1e-12)
+    assert W.shape[1] == H.shape[0] == 2 and found.model.divergence >= 0
+    if W[:, 0].argmax() > W[:, 1].argmax():
+        stems = stems[::-1]
+    assert signal_to_noise(LOW, stems[0]) > 10 and signal_to_noise(HIGH, stems[1]) > 10
+
+
+def test_dictionaries():
+    learn = {
+        name: klnmf.factorize(klnmf.spectrogram(part, RATE), 2).W + 1e-12
+        for name, part in (("low", LOW), ("high", HIGH))
+    }
+    found = klnmf.separate(np.stack([MIX, 0.5 * MIX]), RATE, dictionaries=learn)
+    assert found.stems.shape == (2, 2, RATE)
+    assert isinstance(found.model, klnmf.Decomposition)
+    assert signal_to_noise(LOW, found.stems[0, 0]) > 10
+    np.testing.assert_allclose(found.stems[:, 1], 0.5 * found.stems[:, 0], atol=1e-12)
+
+
+def test_groups_windows_and_precision():
+    stems = klnmf.separate(
+        MIX.astype(np.float32), RATE, 3, groups=[[0], [1, 2]], window=256, hop=64, max_iter=20
+    ).stems
+    assert stems.shape == (2, RATE) and stems.dtype == np.float32
+    np.testing.assert_allclose(stems.sum(axis=0), MIX, atol=1e-5)
+
+
+def test_errors():
+    with pytest.raises(TypeError, match="n_components for blind separation, or dictionaries"):
+        klnmf.separate(MIX, RATE)
+    with pytest.raises(ValueError, match=r"channel 0 \(counting from 0\) is nan at sample 3"):
+        klnmf.separate(np.where(np.arange(RATE) == 3, np.nan, MIX), RATE, 2)
+    with pytest.raises(ValueError, match="hop = 200: 1 to 128"):
+        klnmf.separate(MIX, RATE, 2, window=256, hop=200)
+    with pytest.raises(ValueError, match="component 1 .* is in 0 sources"):
+        klnmf.separate(MIX, RATE, 2, groups=[[0]])

@@ -1,0 +1,62 @@
+"""Topic models."""
+
+import klnmf
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+
+@pytest.fixture
+def documents():
+    """Documents of two topics that share no word but the last, and one empty document."""
+    rng = np.random.default_rng(0)
+    words = np.zeros((2, 21))
+    words[0, :10], words[1, 10:20], words[:, 20] = 1, 1, 3
+    words /= words.sum(axis=1, keepdims=True)
+    mix = rng.dirichlet([0.3, 0.3], 80)
+    counts = np.array([rng.multinomial(50, p) for p in mix @ words])
+    return np.vstack([counts, np.zeros((1, 21), dtype=int)])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_topics_are_found(documents, kind):
+    model = klnmf.topics(kind(documents), 2)
+    assert model.status == "converged" and model.unconverged == 0
+    assert model.topics.shape == (2, 21) and model.weights.shape == (81, 2)
+    np.testing.assert_allclose(model.topics.sum(axis=1), 1)
+    np.testing.assert_allclose(model.weights.sum(axis=1), 1)
+    np.testing.assert_allclose(model.weights[-1], 0.5)
+    first = model.topics[:, :10].sum(axis=1)
+    assert max(first) > 0.7 and min(first) < 0.05
+    log_likelihood = (documents * np.log(model.weights @ model.topics)).sum()
+    assert model.perplexity == pytest.approx(np.exp(-log_likelihood / documents.sum()))
+    assert (model.gaps <= 1e-6 * documents.sum(axis=1) + 1e-9).all()
+
+
+def test_weights_of_new_documents(documents):
+    model = klnmf.topics(documents, 2)
+    again = klnmf.topic_weights(documents, 3 * model.topics)
+    np.testing.assert_allclose(again.weights, model.weights, atol=1e-3)
+    np.testing.assert_allclose(again.topics, model.topics)
+    assert again.perplexity == pytest.approx(model.perplexity, rel=1e-4)
+
+
+def test_start_callback_and_priors(documents):
+    model = klnmf.topics(documents, 2, topic_prior=0, word_prior=0)
+    seen = []
+    sizes = documents.sum(axis=1, keepdims=True)
+    start = (model.weights * sizes + 1e-3, model.topics + 1e-6)
+    klnmf.topics(documents, init=start, topic_prior=0, word_prior=0, callback=seen.append)
+    assert seen[0].objective == pytest.approx(seen[-1].objective, rel=0.05)
+    stopped = klnmf.topics(documents, 2, callback=lambda info: info.iteration >= 10)
+    assert stopped.status == "stopped"
+    assert model.trace["iteration"][0] == 0
+
+
+def test_errors(documents):
+    with pytest.raises(ValueError, match="topic_prior = -1: a finite number ≥ 0 is needed"):
+        klnmf.topics(documents, 2, topic_prior=-1)
+    with pytest.raises(ValueError, match="row 0 of the dictionary is zero"):
+        klnmf.topic_weights([[1, 1]], [[0.0, 1.0]])
+    with pytest.raises(TypeError, match="rank is missing"):
+        klnmf.topics(documents)
