@@ -1,4 +1,5 @@
-//! Another number of samples per second, by the Fourier transform of the whole signal: exact for what both rates can hold.
+//! Another number of samples per second, by the Fourier transform of the whole signal: exact for what both rates can hold, of a
+//! signal that begins again when it ends; a jump between end and beginning rings there.
 
 use crate::{Error, Sound};
 use realfft::RealFftPlanner;
@@ -31,10 +32,15 @@ fn resample(signal: &[f64], length: usize) -> Vec<f64> {
     if let Some(first) = bins.first_mut() {
         first.im = 0.0;
     }
-    // The middle of an even length is real; half of it came from each side.
-    if length % 2 == 0
+    let middle = signal.len() / 2;
+    if signal.len().is_multiple_of(2) && length > signal.len() {
+        // The middle of an even spectrum stands for both its sides; in a longer one each gets half.
+        bins[middle] *= 0.5;
+    }
+    if length.is_multiple_of(2)
         && let Some(last) = bins.last_mut()
     {
+        // The middle of an even spectrum is real.
         *last = Complex::new(last.re, 0.0);
     }
     let _ = inverse.process(&mut bins, &mut out);

@@ -30,3 +30,12 @@ fn there_and_back_is_the_same_sound() {
     assert!(sound.resampled(0).is_err());
     assert_eq!(Sound::new(8000, vec![vec![0.5]]).unwrap().resampled(100).unwrap().len(), 1);
 }
+
+/// The highest frequency of an even length, (−1)ⁿ, keeps its strength.
+#[test]
+fn the_highest_frequency_is_not_doubled() {
+    let highest = (0..800).map(|i| if i % 2 == 0 { 0.4 } else { -0.4 }).collect();
+    let other = Sound::new(8000, vec![highest]).unwrap().resampled(16_000).unwrap();
+    let peak = other.channels[0].iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    assert!((peak - 0.4).abs() < 1e-9, "{peak}");
+}

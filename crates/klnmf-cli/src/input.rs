@@ -83,7 +83,7 @@ pub fn check_memory<T: Scalar>(data: &Data, v: Matrix<'_, T>, rank: usize) -> an
 }
 
 /// Bytes that can be had without swapping, on Linux.
-fn available_memory() -> Option<u128> {
+pub fn available_memory() -> Option<u128> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u128>().ok()? * 1024)

@@ -9,15 +9,15 @@ pub struct OutFolder<'a> {
 }
 
 impl<'a> OutFolder<'a> {
-    /// Fails if any of these files could not be written there.
-    pub fn new(path: &'a Path, files: &[&str]) -> anyhow::Result<Self> {
+    /// Fails if any of these files could not be written there, or is one of the inputs.
+    pub fn new(path: &'a Path, inputs: &[PathBuf], files: &[&str]) -> anyhow::Result<Self> {
         if path.exists() && !path.is_dir() {
             bail!("--out {}: it is a file, give the name of a folder", path.display());
         }
         let folder = Self { path };
         if path.exists() {
             let files: Vec<PathBuf> = files.iter().map(|name| folder.file(name)).collect();
-            crate::input::check_outputs(&[], &files)?;
+            crate::input::check_outputs(inputs, &files)?;
         }
         Ok(folder)
     }

@@ -138,6 +138,44 @@ fn new_documents_are_weighed_by_a_model() {
 }
 
 #[test]
+fn inputs_and_earlier_results_are_kept() {
+    let place = Place::new();
+    folder_of_texts(&place, "texts", 30);
+    place.ok("topics texts --topics 3 --max-df 90% --quiet");
+    let before = read(&place, "topics/documents.csv");
+    place.write("new.txt", "violin concert\ngalaxy orbit\n");
+    // New documents go to a folder of their own.
+    place.ok("topics new.txt --model topics/model.npz --quiet");
+    assert_eq!(read(&place, "topics/documents.csv"), before);
+    assert!(place.path("weights/documents.csv").is_file());
+    fs::create_dir(place.path("data")).unwrap();
+    fs::write(place.path("data/documents.csv"), "text\nviolin concert\ngalaxy orbit\n").unwrap();
+    place.fails(
+        "topics data/documents.csv --topics 1 --min-df 1 --max-df 1.0 --out data",
+        1,
+        &["documents.csv", "input"],
+    );
+    place.fails("topics new.txt --model topics/model.npz --min-df 2 --out x", 2, &["--min-df"]);
+    place.write("strange.txt", "zebra zeppelin\n");
+    place.fails("topics strange.txt --model topics/model.npz --out x", 1, &["none of the words"]);
+}
+
+/// Without pseudo-counts, and with a limit on the time, there is a model all the same.
+#[test]
+fn maximum_likelihood_and_limits_end_in_a_model() {
+    let place = Place::new();
+    folder_of_texts(&place, "texts", 30);
+    for options in ["--topic-prior 0 --word-prior 0", "--time-limit 0", "--max-iter 1"] {
+        let found = place.json(&format!("topics texts --topics 3 --max-df 90% {options}"));
+        assert_eq!(found["unconverged"].as_u64(), Some(0), "{options}");
+        assert!(found["perplexity"].as_f64().unwrap() < 25.0, "{options}");
+    }
+    let text = place.ok("topics texts --topics 3 --max-df 90% --topic-prior 0 --word-prior 0");
+    assert!(text.contains("log-likelihood"), "{text}");
+    assert!(place.ok("topics texts --topics 3 --max-df 90%").contains("log-posterior"));
+}
+
+#[test]
 fn degenerate_input_has_a_defined_answer_or_one_line() {
     let place = Place::new();
     fs::create_dir(place.path("empty")).unwrap();
@@ -151,7 +189,7 @@ fn degenerate_input_has_a_defined_answer_or_one_line() {
     place.fails("topics binary.txt --topics 2 --out x", 1, &["binary.txt"]);
     place.write("table.csv", "a,b\nx,y\n");
     place.fails("topics table.csv --topics 2 --out x", 1, &["--column", "a"]);
-    place.fails("topics rare.txt --topics 0 --min-df 1 --max-df 1.0 --out x", 1, &["rank 0"]);
+    place.fails("topics rare.txt --topics 0 --min-df 1 --max-df 1.0 --out x", 1, &["--topics 0"]);
     place.fails("topics rare.txt --topics 2 --held-out 2 --out x", 1, &["--held-out"]);
     place.fails("topics rare.txt --topics 2 --topic-prior=-1 --out x", 1, &["topic_prior"]);
     place.fails("topics rare.txt --out x", 2, &["--topics"]);

@@ -154,6 +154,15 @@ def test_one_factor_fixed(counts):
     assert best.divergence <= found.divergence <= best.divergence + found.gap_h + 1e-6
 
 
+def test_some_columns_fixed(counts):
+    known = klnmf.factorize(counts, 2).W
+    W, H = klnmf.init(counts, 4)
+    W[:, :2] = known
+    found = klnmf.factorize(counts, init=(W, H), fixed=2)
+    np.testing.assert_array_equal(found.W[:, :2], known)
+    assert found.divergence < klnmf.decompose(counts, known).divergence
+
+
 def test_decompose_bounds_every_column(counts):
     W = klnmf.factorize(counts, 4).W
     found = klnmf.decompose(sp.csc_matrix(counts), W)

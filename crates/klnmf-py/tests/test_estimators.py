@@ -179,9 +179,9 @@ def test_better_than_scikit_learn_from_the_same_start():
     W, H = rng.random((len(X), 10)), rng.random((10, 64))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        theirs = NMF(10, init="custom", solver="mu", beta_loss="kullback-leibler", max_iter=200)
+        theirs = NMF(10, init="custom", solver="mu", beta_loss="kullback-leibler", max_iter=50)
         theirs.fit_transform(X, W=W.copy(), H=H.copy())
-    ours = KLNMF(10, init="custom", max_iter=200).fit(X, W=W, H=H)
+    ours = KLNMF(10, init="custom", max_iter=50).fit(X, W=W, H=H)
     assert ours.reconstruction_err_ <= theirs.reconstruction_err_
 
 

@@ -43,6 +43,14 @@ def test_dictionaries():
     np.testing.assert_allclose(found.stems[:, 1], 0.5 * found.stems[:, 0], atol=1e-12)
 
 
+def test_known_and_unknown_sources():
+    low = klnmf.factorize(klnmf.spectrogram(LOW, RATE), 2).W + 1e-12
+    found = klnmf.separate(MIX, RATE, 1, dictionaries=[low])
+    assert found.stems.shape == (2, RATE) and isinstance(found.model, klnmf.Result)
+    np.testing.assert_allclose(found.W[:, :2], low)
+    assert signal_to_noise(LOW, found.stems[0]) > 10 and signal_to_noise(HIGH, found.stems[1]) > 10
+
+
 def test_groups_windows_and_precision():
     stems = klnmf.separate(
         MIX.astype(np.float32), RATE, 3, groups=[[0], [1, 2]], window=256, hop=64, max_iter=20
@@ -56,6 +64,8 @@ def test_errors():
         klnmf.separate(MIX, RATE)
     with pytest.raises(ValueError, match=r"channel 0 \(counting from 0\) is nan at sample 3"):
         klnmf.separate(np.where(np.arange(RATE) == 3, np.nan, MIX), RATE, 2)
+    with pytest.raises(ValueError, match=r"dictionary 0 .* has the shape \(3, 2\), the spectrogram 94 bins"):
+        klnmf.separate(MIX, RATE, dictionaries=[np.ones((3, 2))])
     with pytest.raises(ValueError, match="hop = 200: 1 to 128"):
         klnmf.separate(MIX, RATE, 2, window=256, hop=200)
     with pytest.raises(ValueError, match="component 1 .* is in 0 sources"):

@@ -6,8 +6,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::borrow::Cow;
 
-/// One number is drawn per occurrence. No corpus that fits in memory has as many, but a matrix of other things may.
-const MOST: f64 = 1e10;
+/// Counts above this are thinned by the normal approximation of the binomial distribution, which is excellent there, instead of
+/// drawing a number for each occurrence.
+const MANY: f64 = 10_000.0;
 
 /// Parts the counts in (train, held): every single occurrence of a word is held out with probability `share`, independently
 /// of all others. Train + held = counts; of a count that is not whole the fraction stays in train.
@@ -21,18 +22,26 @@ pub fn hold_out(counts: &Sparse<f64>, share: f64, seed: u64) -> Result<(Sparse<f
     let counts = by_columns(counts)?;
     let view = counts.view();
     view.check()?;
-    if view.sum() > MOST {
-        let must = format!("the sum of all counts must not exceed {MOST:e}: divide them by a constant");
-        return Err(Error::setting(view.sum(), must));
-    }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut train, mut held) = (Vec::with_capacity(counts.nnz()), Vec::with_capacity(counts.nnz()));
     view.for_each(|_, _, count| {
-        let taken = (0..count as u64).filter(|_| rng.random_bool(share)).count() as f64;
+        let taken = if count > MANY {
+            about(count.floor(), share, &mut rng)
+        } else {
+            (0..count as u64).filter(|_| rng.random_bool(share)).count() as f64
+        };
         train.push(count - taken);
         held.push(taken);
     });
     Ok((with_values(view, &train)?, with_values(view, &held)?))
+}
+
+/// How many of `count` occurrences are taken: mean and variance of the binomial distribution, a whole number.
+fn about(count: f64, share: f64, rng: &mut ChaCha8Rng) -> f64 {
+    // Box and Muller: two uniform numbers make a normal one.
+    let (radius, angle): (f64, f64) = (rng.random(), rng.random());
+    let normal = (-2.0 * (1.0 - radius).ln()).sqrt() * (std::f64::consts::TAU * angle).cos();
+    (count * share + (count * share * (1.0 - share)).sqrt() * normal).round().clamp(0.0, count)
 }
 
 /// The same matrix by columns: the one order in which numbers are drawn.

@@ -237,10 +237,11 @@ fn evaluate<T: Scalar>(
             if fixed == 0 {
                 value.gap += b.sums[c] * s.ln();
             } else {
-                // Any s from there on will do, and below 1 the fixed part makes 1 the better one.
-                let s = s.max(1.0);
-                let held = (0..fixed).map(|k| x64[c * b.r + k] * (b.k_sum[k] - g[k] / s)).sum::<f64>();
-                value.gap += b.sums[c] * s.ln() - held;
+                let x = &x64[c * b.r..][..fixed];
+                let (held, pull) = (kernel::dot(x, &b.k_sum[..fixed]), kernel::dot(x, &g[..fixed]));
+                // Any s from there on will do; this one makes the bound the tightest.
+                let s = s.max(pull / b.sums[c]);
+                value.gap += b.sums[c] * s.ln() - held + pull / s;
             }
         }
         // A model that is zero where V is not, or that overflows, shows in g; nothing is known then.

@@ -23,7 +23,7 @@ pub(crate) const LANES: usize = 8;
 /// Newton steps before a column is sorted.
 const STEPS: usize = 24;
 
-/// Replaces every column of `x` by the nearest point of the simplex {x ≥ 0, Σx = 1}.
+/// Replaces every column of `x`, which must be finite, by the nearest point of the simplex {x ≥ 0, Σx = 1}.
 ///
 /// ```
 /// use klnmf::{Mat, project_onto_simplex};
@@ -40,6 +40,11 @@ pub fn project_onto_simplex<T: Scalar>(x: &mut Mat<T>) {
     let (mut u, mut s) = (vec![T::ZERO; r * LANES], vec![T::ZERO; r * LANES]);
     let mut projection = Projection::new(r, &mut u, &mut s);
     for columns in x.as_mut_slice().chunks_mut(r * LANES) {
+        // The result is the same for a column and a constant less; what remains is small where it matters, and exact.
+        for column in columns.chunks_mut(r) {
+            let most = column.iter().copied().fold(-T::INFINITY, T::max);
+            column.iter_mut().for_each(|x| *x = *x - most);
+        }
         projection.load(columns, |_, _, x| (x, T::ONE));
         projection.solve(&[1.0; LANES]);
         projection.store(columns, |_, x| x);

@@ -45,9 +45,9 @@ pub struct TopicSettings {
     pub max_iter: usize,
     /// Done when ten accesses gain less than this, in nats for each word of the corpus. 0 never stops early.
     pub tol: f64,
-    /// The gap that a document's weights must reach in the end, in nats for each of its words.
+    /// The gap that a document's weights must reach in the end, in nats for each of its words and pseudo-counts.
     pub weights_tol: f64,
-    /// Stop after this much time on the clock.
+    /// Stop after this much time on the clock; [`topics`] then still finds the weights of the documents.
     pub time_limit: Option<Duration>,
     /// Set to true from anywhere, it ends the work as a time limit does.
     pub stop: Option<Arc<AtomicBool>>,
@@ -208,12 +208,15 @@ pub fn topics_from<'a>(
     let mut judge = Judge { settings, begun, sum: v.sum(), last: f64::INFINITY, verdict: None, watch };
     let mut plain = plain_settings(settings);
     if smoothed {
-        plain.max_iter = plain.max_iter.min(PLAIN);
+        plain.max_iter = PLAIN.min(plain.max_iter.saturating_sub(1));
     }
     let found = factorize_from(v, w, h, &plain, |info| judge.look(info.iteration, info.divergence))?;
     let (mut iterations, mut w, h) = (found.info.iteration, found.w, found.h);
-    let ended = smoothed && matches!(judge.verdict, Some(Status::Stopped | Status::TimeLimit));
-    if smoothed && !ended {
+    if matches!(found.status, Status::Stopped | Status::TimeLimit) && judge.verdict.is_none() {
+        judge.verdict = settings.interrupted(begun);
+    }
+    let ended = matches!(judge.verdict, Some(Status::Stopped | Status::TimeLimit));
+    if smoothed && !ended && iterations < settings.max_iter {
         judge.verdict = None;
         judge.last = f64::INFINITY;
         let factors = Factors { wt: w.transpose(), h };
@@ -224,7 +227,9 @@ pub fn topics_from<'a>(
     let status = judge.verdict.unwrap_or(Status::IterationLimit);
     let mut topics = w;
     to_distributions(&mut topics);
-    let weights = topic_weights(v, &topics, settings, &|_| ())?;
+    // They are wanted also if the work was to end: without them the topics would say nothing of the documents.
+    let convex = TopicSettings { time_limit: None, stop: None, ..settings.clone() };
+    let weights = topic_weights(v, &topics, &convex, &|_| ())?;
     let mut model = TopicModel { topics, weights, iterations, status };
     model.sort(&v.col_sums());
     Ok(model)
@@ -237,6 +242,7 @@ fn plain_settings(settings: &TopicSettings) -> Settings {
         tol: 0.0,
         seed: settings.seed,
         threads: settings.threads,
+        time_limit: settings.time_limit,
         stop: settings.stop.clone(),
         ..Settings::default()
     }
@@ -314,7 +320,8 @@ fn smooth_in<T: Scalar>(
     while before + taken < settings.max_iter {
         method.sweep(factors, 1);
         taken += 1;
-        if taken % LOOK_EVERY == 0 && judge.look(before + taken, method.walk.f).is_break() {
+        let due = taken % LOOK_EVERY == 0 || settings.interrupted(judge.begun).is_some();
+        if due && judge.look(before + taken, method.walk.f).is_break() {
             break;
         }
     }
@@ -371,6 +378,7 @@ pub fn topic_weights<'a>(
     let convex = DecomposeSettings {
         tol: settings.weights_tol,
         threads: settings.threads,
+        time_limit: settings.time_limit,
         stop: settings.stop.clone(),
         ..DecomposeSettings::default()
     };

@@ -70,3 +70,16 @@ fn methods_that_cannot_hold_columns_say_so() {
     let (w, h) = init(&v, 3, &settings).unwrap();
     assert!(factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).is_err());
 }
+
+/// Fixed entries keep their bits however small they are.
+#[test]
+fn tiny_fixed_entries_stay() {
+    let (v, _) = example();
+    let single = Mat::from_fn(30, 40, |i, j| v[(i, j)] as f32);
+    let settings = Settings { fixed: 1, max_iter: 30, tol: 0.0, ..Settings::default() };
+    let (mut w, h) = init(&single, 4, &settings).unwrap();
+    w.col_mut(0).iter_mut().enumerate().for_each(|(i, x)| *x = if i % 2 == 0 { 1e-35 } else { 0.5 });
+    let before = w.col(0).to_vec();
+    let found = factorize_from(&single, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(found.w.col(0), before);
+}

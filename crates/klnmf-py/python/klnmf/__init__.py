@@ -75,7 +75,10 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"klnmf.{name}")
     if name in _LATER:
-        return getattr(importlib.import_module(f"klnmf.{_LATER[name]}"), name)
+        try:
+            return getattr(importlib.import_module(f"klnmf.{_LATER[name]}"), name)
+        except ModuleNotFoundError as missing:
+            raise ImportError(f"klnmf.{name} needs scikit-learn: pip install scikit-learn") from missing
     raise AttributeError(f"module 'klnmf' has no attribute {name!r}")
 
 

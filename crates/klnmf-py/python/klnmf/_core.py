@@ -24,6 +24,7 @@ def factorize(
     init: str | tuple[ArrayLike, ArrayLike] = "random",
     solver: str = "auto",
     update: str = "both",
+    fixed: int = 0,
     tol: float = 1e-4,
     max_iter: int = 1000,
     time_limit: float | None = None,
@@ -52,6 +53,9 @@ def factorize(
         The method.
     update : {'both', 'W', 'H'}
         Which factors move.
+    fixed : int
+        The first so many columns of W stay as they are: known parts beside new ones. With `auto`, `mue`
+        and `mu`.
     tol : float
         Stop when `gap_w` and `gap_h` are at most `tol` times the sum of V. 0 never stops early.
     max_iter : int
@@ -110,6 +114,7 @@ def factorize(
             paper,
             mixed,
             update,
+            count("fixed", fixed),
             maybe_count("inner", inner),
             max_iter,
             tol,

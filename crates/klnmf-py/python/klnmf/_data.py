@@ -17,7 +17,7 @@ def is_sparse(V: Any) -> bool:
 
 
 def precision(dtype: np.dtype) -> np.dtype:
-    """f32 stays f32; what f32 holds exactly and floats shorter than it do too; the rest is f64."""
+    """f32 for floats of at most 32 bits, f64 for everything else."""
     if dtype.kind == "c":
         raise TypeError("V holds complex numbers: take their magnitudes, or their squares")
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)

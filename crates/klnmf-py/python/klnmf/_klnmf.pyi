@@ -20,6 +20,7 @@ def factorize(
     paper: bool,
     mixed: bool | None,
     update: str,
+    fixed: int,
     inner: int | None,
     max_iter: int,
     tol: float,

@@ -53,8 +53,12 @@ def counting(progress: bool, total: int, unit: str) -> Iterator[Callable[[int], 
         yield None
         return
     bar = _bar(total, unit)
-    try:
+
+    def hear(done: int) -> None:
         # Threads may report out of order; the bar never goes back.
-        yield lambda done: bar.update(max(done - bar.n, 0)) and None
+        bar.update(max(done - bar.n, 0))
+
+    try:
+        yield hear
     finally:
         bar.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -81,7 +81,7 @@ class Result:
     """parts × samples."""
     info: Info
     """Iterations, time and certificate of exactly these factors."""
-    trace: NDArray = field(compare=False)
+    trace: NDArray
     """One record for every certificate on the way, with the fields of `Info`."""
     status: str
     """Why it ended: 'converged', 'iteration limit', 'time limit' or 'stopped'."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
-from klnmf._core import decompose, factorize
+from klnmf._core import decompose, factorize, init
 from klnmf._data import count
 from klnmf._data import threads as thread_count
-from klnmf._results import Separation
+from klnmf._results import Decomposition, Result, Separation
 
 
 def spectrogram(
@@ -70,10 +70,10 @@ def separate(
     sr : int
         Samples per second.
     n_components : int, optional
-        Blind separation into so many components.
+        Blind separation into so many components; beside dictionaries, so many that are not in them.
     dictionaries : sequence or mapping of arrays of shape (bins, components), optional
-        One for every source, learned with `factorize(spectrogram(…), …).W`. Then only the weights are
-        found, by `decompose`, and there is one stem for every source, in the order given.
+        One for every source, learned with `factorize(spectrogram(…), …).W`. There is one stem for every
+        source, in the order given. Without `n_components` only the weights are found, by `decompose`.
     groups : sequence of sequences of int, optional
         The components of every stem, each component once. By default one stem for each component.
     window, hop : int, optional
@@ -81,7 +81,7 @@ def separate(
     threads : int, optional
         One per core by default.
     **options
-        For `factorize`, or for `decompose` where there are dictionaries.
+        For `factorize`, or for `decompose` where there is nothing to learn.
 
     Returns
     -------
@@ -100,28 +100,44 @@ def separate(
     channels = _channels(y)
     window, hop = _lengths(sr, window, hop)
     V = _klnmf.spectrogram(channels, count("sr", sr), window, hop, thread_count(threads))
-    if dictionaries is not None:
-        given = dictionaries.values() if isinstance(dictionaries, Mapping) else dictionaries
-        parts = [np.asarray(part, dtype=np.float64) for part in given]
-        if not parts:
-            raise ValueError("dictionaries is empty: give one for every source")
-        W = np.hstack(parts)
-        model: Any = decompose(V, W, threads=threads, **options)
-        groups = groups or _runs([part.shape[1] for part in parts])
-    elif n_components is not None:
-        model = factorize(V, n_components, threads=threads, **options)
-        W = model.W
-        groups = groups or [[k] for k in range(n_components)]
-    else:
-        raise TypeError("give n_components for blind separation, or dictionaries")
-    stems = _klnmf.wiener(
-        channels, sr, window, hop, W, model.H, [list(g) for g in groups], thread_count(threads)
-    )
+    known = _known(dictionaries, len(V))
+    model = _model(V, known, n_components, {"threads": threads, **options})
+    W = model.W if isinstance(model, Result) else np.hstack(known)
+    lengths = [part.shape[1] for part in known] + [1] * (n_components or 0)
+    groups = _runs(lengths) if groups is None else [list(group) for group in groups]
+    stems = _klnmf.wiener(channels, sr, window, hop, W, model.H, groups, thread_count(threads))
     if np.ndim(y) == 1:
         stems = stems[:, 0]
     if getattr(y, "dtype", None) == np.float32:
         stems = stems.astype(np.float32)
     return Separation(stems, W, model.H, model)
+
+
+def _known(dictionaries: Any, bins: int) -> list[NDArray[np.float64]]:
+    """The spectra of every source that is known."""
+    given = dictionaries.values() if isinstance(dictionaries, Mapping) else dictionaries or []
+    parts = [np.asarray(part, dtype=np.float64) for part in given]
+    for i, part in enumerate(parts):
+        if part.ndim != 2 or len(part) != bins:
+            raise ValueError(
+                f"dictionary {i} (counting from 0) has the shape {part.shape}, the spectrogram {bins} bins: "
+                "learn it with the same rate, window and hop"
+            )
+    return parts
+
+
+def _model(V: NDArray, known: list[NDArray], free: int | None, options: dict) -> Result | Decomposition:
+    """The model of the spectrogram: known parts stay as they are, others are learned."""
+    if not known and free is None:
+        raise TypeError("give n_components for blind separation, or dictionaries")
+    if not known:
+        return factorize(V, free, **options)
+    W = np.hstack(known)
+    if not free:
+        return decompose(V, W, **options)
+    start, H = init(V, W.shape[1] + free, seed=options.get("seed", 0), threads=options["threads"])
+    start[:, : W.shape[1]] = W
+    return factorize(V, init=(start, H), fixed=W.shape[1], **options)
 
 
 def _runs(lengths: list[int]) -> list[list[int]]:

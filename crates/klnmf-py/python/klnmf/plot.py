@@ -49,7 +49,7 @@ def _grid(count: int, columns: int | None, size: tuple[float, float]) -> tuple[A
 
 
 def convergence(*models: Any, labels: Sequence[str] | None = None, x: str = "iteration") -> Figure:
-    """The divergence above its last value, and the gaps, on the way.
+    """The divergence and the gaps on the way.
 
     Parameters
     ----------

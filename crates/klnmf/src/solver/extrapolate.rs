@@ -176,6 +176,7 @@ fn carry_on<T: Scalar>(y: &mut Mat<T>, x: &mut Mat<T>, beta: f64, upwards: bool)
         let moved = if upwards { moved.max(T::ZERO) } else { moved };
         *x = now;
         let next = (now + beta * moved).max(least * now);
-        *y = if next < T::TINY { T::ZERO } else { next };
+        // What has not moved stays as it is, however small: it may be fixed.
+        *y = if next < T::TINY && next != now { T::ZERO } else { next };
     }
 }

@@ -48,9 +48,14 @@ impl Smooth {
     }
 }
 
-/// Σ ln x, sixteen numbers to a logarithm: none is below 1e-19, since a pseudo-count has been added to it.
+/// Σ ln x, sixteen numbers to a logarithm unless their product leaves the range of numbers.
 fn sum_of_logs<T: Scalar>(x: &[T]) -> f64 {
-    x.chunks(16).map(|x| x.iter().map(|x| x.to_f64().max(1e-19)).product::<f64>().ln()).sum()
+    let of_some = |x: &[T]| {
+        let product: f64 = x.iter().map(|x| x.to_f64()).product();
+        let singly = || x.iter().map(|x| x.to_f64().max(f64::MIN_POSITIVE).ln()).sum();
+        if product.is_normal() { product.ln() } else { singly() }
+    };
+    x.chunks(16).map(of_some).sum()
 }
 
 impl<T: Scalar> HalfStep<T> for Smooth {

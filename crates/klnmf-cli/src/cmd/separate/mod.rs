@@ -8,7 +8,7 @@ mod score;
 
 use super::{Output, parse_seconds, thread_count};
 use crate::out_folder::OutFolder;
-use crate::{interrupt, progress, summary};
+use crate::{input, interrupt, progress, summary};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use klnmf::{DecomposeSettings, Mat, Solver, Status};
@@ -49,10 +49,10 @@ pub struct Separate {
     #[arg(long, short = 'k', value_name = "K")]
     components: Option<usize>,
     /// Bundle the learned components into so many sources, by the likeness of spectra and activations
-    #[arg(long, value_name = "N", requires = "components")]
+    #[arg(long, value_name = "N")]
     sources: Option<usize>,
     /// A source and a recording of it alone, as NAME=FILE; may be given several times
-    #[arg(long, value_name = "NAME=FILE")]
+    #[arg(long, value_name = "NAME=FILE", conflicts_with = "demo")]
     train: Vec<String>,
     /// Components to learn for each --train
     #[arg(long, value_name = "K", default_value_t = 24)]
@@ -94,7 +94,7 @@ pub struct Separate {
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
     /// True stems to compare with, separated by commas: prints SDR, SIR, SAR (BSS Eval v3) and SI-SDR
-    #[arg(long, value_name = "FILES", value_delimiter = ',')]
+    #[arg(long, value_name = "FILES", value_delimiter = ',', conflicts_with = "demo")]
     evaluate: Vec<PathBuf>,
     /// Taps of the distortion filter that BSS Eval allows
     #[arg(long, value_name = "N", default_value_t = klnmf_audio::TAPS)]
@@ -157,60 +157,149 @@ struct Material {
 
 impl Separate {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let stop = interrupt::flag();
-        let settings = klnmf::Settings {
-            solver: match self.solver {
-                Method::Auto => Solver::Auto,
-                Method::Fpa => Solver::Fpa,
-                Method::Mu => Solver::Mu,
-                Method::Mue => Solver::Mue,
-                Method::Newton => Solver::Newton,
+        let settings = self.settings()?;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build()?;
+        pool.install(|| self.work(&settings))
+    }
+
+    fn work(&self, settings: &klnmf::Settings) -> anyhow::Result<ExitCode> {
+        let begun = Instant::now();
+        let material = self.material()?;
+        let stft = self.stft(material.mix.rate)?;
+        let known = match &self.dictionary {
+            Some(path) => Some(Dictionary::read(path, &stft, material.mix.rate, self.spectrogram.name())?),
+            None => None,
+        };
+        let names = self.names(known.as_ref(), &material);
+        let files = files(&names);
+        let folder = self.folder(&files)?;
+        score::check(&material.truth, &material.mix, names.len(), self.taps)?;
+        self.check_memory(&material.mix, &stft, names.len())?;
+
+        let known = match known {
+            Some(known) => Some(known),
+            None => match self.learn(&stft, &material, settings, begun)? {
+                Learned::Nothing => None,
+                Learned::All(dictionary) => Some(dictionary),
+                Learned::Interrupted => return Ok(ExitCode::from(interrupt::EXIT_CODE)),
             },
+        };
+        let v = self.spectrogram.of(&stft, &material.mix.mono());
+        let settings = klnmf::Settings { time_limit: self.left(begun), ..settings.clone() };
+        let sources = self.explain(&v, known, names, &settings)?;
+        let stems = klnmf_audio::separate(&material.mix, &stft, &sources.w, &sources.h, &sources.groups)?;
+        let seconds = begun.elapsed().as_secs_f64();
+
+        folder.create()?;
+        let mut notes = material.mix.notes.clone();
+        notes.extend(silent_mean(&material.mix));
+        notes.extend(self.write_stems(&folder, &files, &stems)?);
+        // The stems are there; that they cannot be scored is no reason to fail.
+        let scores =
+            match score::Scores::new(&material.truth, &material.mix, &sources.names, &stems, self.taps) {
+                Ok(scores) => scores,
+                Err(why) => {
+                    notes.push(format!("no scores: {why:#}"));
+                    None
+                }
+            };
+        let facts = self.facts(&material, &stft, &v, &sources, scores.as_ref(), &files, &notes, seconds);
+        model::write(&folder.file("model.npz"), &sources, &facts)?;
+        let svg = pictures::Pictures { mix: &material.mix, v: &v, sources: &sources, stems: &stems }.svg();
+        klnmf_io::atomically(&folder.file("picture.svg"), |out| {
+            std::io::Write::write_all(out, svg.as_bytes())
+        })?;
+        let page = folder.file("index.html");
+        page::write(&page, &material.name, &sources, &files, &facts, &notes, scores.as_ref(), &svg)?;
+        self.tell(&material, &sources, scores.as_ref(), &notes, facts)?;
+        let stopped = sources.status == Status::Stopped;
+        Ok(if stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+    }
+
+    fn settings(&self) -> anyhow::Result<klnmf::Settings> {
+        let settings = klnmf::Settings {
+            solver: self.solver.solver(),
             max_iter: self.max_iter.unwrap_or(300),
             tol: self.tol(),
             time_limit: self.time_limit,
             seed: self.seed,
             threads: self.threads,
-            stop: Some(stop.clone()),
+            stop: Some(interrupt::flag()),
             ..Default::default()
         };
         settings.validate()?;
-        let folder = OutFolder::new(&self.out, &["model.npz", "picture.svg", "index.html"])?;
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build()?;
-        let material = self.material()?;
-        let stft = self.stft(material.mix.rate)?;
+        let known = !self.train.is_empty() || self.dictionary.is_some();
+        if known && self.components.is_some() {
+            // Fails now, not after the dictionaries have been learned.
+            klnmf::Settings { fixed: 1, ..settings.clone() }.validate()?;
+        }
+        let free = self.components.unwrap_or(if known || self.demo { 0 } else { 10 });
+        if self.components == Some(0) && !known && !self.demo {
+            bail!("--components 0: at least 1 is needed");
+        }
+        if let Some(sources) = self.sources
+            && !(1..=free).contains(&sources)
+        {
+            bail!(
+                "--sources {sources}: the {free} learned components cannot be bundled into so many, see --components"
+            );
+        }
+        Ok(settings)
+    }
 
-        let begun = Instant::now();
-        let dictionary = self.dictionary_for(&stft, &material, &settings)?;
-        let v = self.spectrogram.of(&stft, &material.mix.mono());
-        let sources = self.explain(&v, dictionary, &settings)?;
-        let stems = pool.install(|| {
-            klnmf_audio::separate(&material.mix, &stft, &sources.w, &sources.h, &sources.groups)
-        })?;
-        let seconds = begun.elapsed().as_secs_f64();
-        let scores = score::Scores::new(&material.truth, &material.mix, &stems, self.taps)?;
+    /// What is left of the time limit.
+    fn left(&self, begun: Instant) -> Option<Duration> {
+        self.time_limit.map(|limit| limit.saturating_sub(begun.elapsed()))
+    }
 
-        folder.create()?;
-        let files = self.write_stems(&folder, &sources, &stems)?;
-        let facts = self.facts(&material, &stft, &v, &sources, scores.as_ref(), &files, seconds);
-        model::write(&folder.file("model.npz"), &sources, &facts)?;
-        let picture = pictures::Pictures { mix: &material.mix, v: &v, sources: &sources, stems: &stems };
-        let svg = picture.svg();
-        klnmf_io::atomically(&folder.file("picture.svg"), |out| {
-            std::io::Write::write_all(out, svg.as_bytes())
-        })?;
-        page::write(
-            &folder.file("index.html"),
-            &material.name,
-            &sources,
-            &files,
-            &facts,
-            scores.as_ref(),
-            &svg,
-        )?;
-        self.tell(&material, &sources, scores.as_ref(), facts)?;
-        let stopped = sources.status == Status::Stopped;
-        Ok(if stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+    /// Checks that all results can be written and none replaces an input.
+    fn folder(&self, files: &[String]) -> anyhow::Result<OutFolder<'_>> {
+        let train =
+            self.train.iter().filter_map(|option| option.split_once('=')).map(|(_, file)| file.into());
+        let inputs: Vec<PathBuf> =
+            self.path.iter().chain(&self.dictionary).chain(&self.evaluate).cloned().chain(train).collect();
+        let mut names = vec!["model.npz", "picture.svg", "index.html"];
+        names.extend(files.iter().map(String::as_str));
+        let folder = OutFolder::new(&self.out, &inputs, &names)?;
+        if let Some(save) = &self.save {
+            input::check_model_name(save)?;
+            let mut outputs: Vec<PathBuf> = names.iter().map(|name| folder.file(name)).collect();
+            if !self.out.exists() {
+                outputs.clear();
+            }
+            outputs.push(save.clone());
+            input::check_outputs(&inputs, &outputs)?;
+        }
+        Ok(folder)
+    }
+
+    /// The names of the sources, known ones first.
+    fn names(&self, known: Option<&Dictionary>, material: &Material) -> Vec<String> {
+        let mut names: Vec<String> = match known {
+            Some(known) => known.names(),
+            None => material.training.iter().map(|(name, _)| name.clone()).collect(),
+        };
+        let free = self.components.unwrap_or(if names.is_empty() { 10 } else { 0 });
+        let what = if self.sources.is_some() { "source" } else { "part" };
+        names.extend((1..=self.sources.unwrap_or(free)).map(|n| format!("{what}{n:02}")));
+        names
+    }
+
+    /// Fails before the work if the stems cannot fit in the memory that is free.
+    fn check_memory(&self, mix: &Sound, stft: &Stft, stems: usize) -> anyhow::Result<()> {
+        let samples = (mix.len() * mix.channels.len()) as u128;
+        let frames = (stft.bins() * stft.frames(mix.len())) as u128;
+        // Stems and their means for picture and scores; the spectra, their squares, V twice.
+        let need = 8 * (2 * samples * stems as u128 + 6 * frames);
+        match input::available_memory() {
+            Some(free) if need > free => bail!(
+                "{stems} stems of this recording take up to {} and {} of memory are free: bundle them with --sources, lower \
+                 the --rate, or cut the recording",
+                summary::bytes(need),
+                summary::bytes(free)
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// Dictionaries and weights that are fitted closer separate no better, measured in SI-SDR.
@@ -274,18 +363,16 @@ impl Separate {
         Ok(Stft::new(window, hop.min((window / 2).max(1)))?)
     }
 
-    /// The parts that are known: read, or learned from the training recordings.
-    fn dictionary_for(
+    /// The parts of the training recordings.
+    fn learn(
         &self,
         stft: &Stft,
         material: &Material,
         settings: &klnmf::Settings,
-    ) -> anyhow::Result<Option<Dictionary>> {
-        if let Some(path) = &self.dictionary {
-            return Dictionary::read(path, stft, material.mix.rate, self.spectrogram.name()).map(Some);
-        }
+        begun: Instant,
+    ) -> anyhow::Result<Learned> {
         if material.training.is_empty() {
-            return Ok(None);
+            return Ok(Learned::Nothing);
         }
         let settings = klnmf::Settings { max_iter: self.max_iter.unwrap_or(20), ..settings.clone() };
         let bar = progress::bar(material.training.len(), self.output.quiet);
@@ -293,8 +380,15 @@ impl Separate {
         for (name, sound) in &material.training {
             bar.set_message(format!("learning {name}"));
             let v = self.spectrogram.of(stft, &sound.mono());
+            if v.as_slice().iter().all(|x| *x == 0.0) {
+                bail!("--train {name}: the recording is silent, there is nothing to learn from it");
+            }
             let k = self.per_source.min(v.rows() * v.cols());
+            let settings = klnmf::Settings { time_limit: self.left(begun), ..settings.clone() };
             let found = klnmf::factorize(&v, k, &settings).with_context(|| format!("--train {name}"))?;
+            if found.status == Status::Stopped {
+                return Ok(Learned::Interrupted);
+            }
             known.add(name, found.w);
             bar.inc(1);
         }
@@ -302,7 +396,7 @@ impl Separate {
         if let Some(path) = &self.save {
             known.write(path, stft, material.mix.rate, self.spectrogram.name())?;
         }
-        Ok(Some(known))
+        Ok(Learned::All(known))
     }
 
     /// Weights for what is known, parts for what is not.
@@ -310,6 +404,7 @@ impl Separate {
         &self,
         v: &Mat<f64>,
         known: Option<Dictionary>,
+        names: Vec<String>,
         settings: &klnmf::Settings,
     ) -> anyhow::Result<Sources> {
         let free = self.components.unwrap_or(if known.is_none() { 10 } else { 0 });
@@ -321,14 +416,14 @@ impl Separate {
                 std::ops::ControlFlow::Continue(())
             })?;
             bar.finish_and_clear();
-            return Ok(Sources::blind(found, self.sources));
+            return Ok(Sources::blind(found, self.sources, names));
         };
         if free == 0 {
             let bar = progress::bar(v.cols(), self.output.quiet);
             let convex = DecomposeSettings {
                 tol: self.tol(),
                 threads: self.threads,
-                time_limit: self.time_limit,
+                time_limit: settings.time_limit,
                 stop: settings.stop.clone(),
                 ..Default::default()
             };
@@ -353,27 +448,27 @@ impl Separate {
             std::ops::ControlFlow::Continue(())
         })?;
         bar.finish_and_clear();
-        Ok(Sources::semi(known, found, self.sources))
+        Ok(Sources::semi(known, found, self.sources, names))
     }
 
+    /// Writes the stems; a note if samples had to be clipped.
     fn write_stems(
         &self,
         folder: &OutFolder<'_>,
-        sources: &Sources,
+        files: &[String],
         stems: &[Sound],
-    ) -> anyhow::Result<Vec<String>> {
+    ) -> anyhow::Result<Option<String>> {
         let format = match self.format {
             Format::Int16 => WavFormat::Int16,
             Format::Int24 => WavFormat::Int24,
             Format::Float32 => WavFormat::Float32,
         };
-        let mut files = Vec::new();
-        for (name, stem) in sources.names.iter().zip(stems) {
-            let file = format!("{}.wav", file_name(name));
-            klnmf_audio::write_wav(&folder.file(&file), stem, format)?;
-            files.push(file);
+        let mut clipped = 0;
+        for (file, stem) in files.iter().zip(stems) {
+            clipped += klnmf_audio::write_wav(&folder.file(file), stem, format)?;
         }
-        Ok(files)
+        let note = "samples of the stems are beyond the range of the format and were clipped: with --format float32 nothing is";
+        Ok((clipped > 0).then(|| format!("{clipped} {note}")))
     }
 
     fn facts(
@@ -384,12 +479,13 @@ impl Separate {
         sources: &Sources,
         scores: Option<&score::Scores>,
         files: &[String],
+        notes: &[String],
         seconds: f64,
     ) -> Map<String, Value> {
         let mix = &material.mix;
         let object = json!({
             "mode": sources.mode,
-            "solver": if sources.mode == "supervised" { "decompose" } else { klnmf_name(self.solver) },
+            "solver": if sources.mode == "supervised" { "decompose" } else { self.solver.solver().name() },
             "status": summary::status(sources.status),
             "iterations": sources.iterations,
             "seconds": seconds,
@@ -408,7 +504,7 @@ impl Separate {
             "seed": self.seed,
             "threads": thread_count(self.threads),
             "scores": scores.map_or(Value::Null, score::Scores::json),
-            "notes": mix.notes,
+            "notes": notes,
         });
         object.as_object().cloned().unwrap_or_default()
     }
@@ -418,6 +514,7 @@ impl Separate {
         material: &Material,
         sources: &Sources,
         scores: Option<&score::Scores>,
+        notes: &[String],
         facts: Map<String, Value>,
     ) -> anyhow::Result<()> {
         if self.output.json {
@@ -434,7 +531,7 @@ impl Separate {
             mix.channels.len(),
             if mix.channels.len() == 1 { "" } else { "s" }
         );
-        for note in &mix.notes {
+        for note in notes {
             text += &format!("note         {note}\n");
         }
         text += &format!(
@@ -465,14 +562,30 @@ impl Separate {
     }
 }
 
-fn klnmf_name(method: Method) -> &'static str {
-    match method {
-        Method::Auto => "auto",
-        Method::Fpa => "fpa",
-        Method::Mu => "mu",
-        Method::Mue => "mue",
-        Method::Newton => "newton",
+impl Method {
+    fn solver(self) -> Solver {
+        match self {
+            Method::Auto => Solver::Auto,
+            Method::Fpa => Solver::Fpa,
+            Method::Mu => Solver::Mu,
+            Method::Mue => Solver::Mue,
+            Method::Newton => Solver::Newton,
+        }
     }
+}
+
+/// What came of the training recordings.
+enum Learned {
+    Nothing,
+    All(Dictionary),
+    Interrupted,
+}
+
+/// A note if the channels cancel each other: then there is nothing to factorise.
+fn silent_mean(mix: &Sound) -> Option<String> {
+    let silent = |signal: &[f64]| signal.iter().all(|x| *x == 0.0);
+    let cancels = silent(&mix.mono()) && !mix.channels.iter().all(|channel| silent(channel));
+    cancels.then(|| "the channels cancel each other, so that every stem gets an even share".into())
 }
 
 /// Ten seconds of the built-in ensemble, and each instrument alone to learn from.
@@ -481,7 +594,7 @@ fn demo(rate: u32, seed: u64) -> anyhow::Result<Material> {
     let owned =
         |parts: Vec<(&'static str, Sound)>| parts.into_iter().map(|(n, s)| (n.to_owned(), s)).collect();
     let truth: Vec<(String, Sound)> = owned(klnmf_audio::ensemble(SECONDS, rate, seed)?);
-    let training = owned(klnmf_audio::training(SECONDS, rate, seed + 1)?);
+    let training = owned(klnmf_audio::training(SECONDS, rate, seed.wrapping_add(1))?);
     let len = truth.first().map_or(0, |(_, sound)| sound.len());
     let sum = |i: usize| truth.iter().map(|(_, sound)| sound.channels[0][i]).sum();
     let mix = Sound::new(rate, vec![(0..len).map(sum).collect()])?;
@@ -492,7 +605,19 @@ fn stem_name(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A name that every file system takes.
-fn file_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect()
+/// File names for sources: letters and digits of their names, no two alike on any file system.
+fn files(names: &[String]) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for name in names {
+        let safe: String = name
+            .chars()
+            .take(60)
+            .map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' })
+            .collect();
+        let taken = |file: &String| files.iter().any(|other| other.to_lowercase() == file.to_lowercase());
+        let numbered = |n: usize| if n == 1 { format!("{safe}.wav") } else { format!("{safe}-{n}.wav") };
+        let file = (1..).map(numbered).find(|file| !taken(file)).unwrap_or_default();
+        files.push(file);
+    }
+    files
 }

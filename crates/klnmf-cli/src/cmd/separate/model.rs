@@ -11,25 +11,24 @@ use std::path::Path;
 /// The spectra of some sources, side by side.
 pub struct Dictionary {
     pub w: Mat<f64>,
-    /// For every source its name and how many columns are its.
-    sources: Vec<(String, usize)>,
+    /// For every column the name of its source.
+    columns: Vec<String>,
 }
 
 impl Dictionary {
     pub fn new() -> Self {
-        Self { w: Mat::zeros(0, 0), sources: Vec::new() }
+        Self { w: Mat::zeros(0, 0), columns: Vec::new() }
     }
 
     pub fn add(&mut self, name: &str, w: Mat<f64>) {
         let (rows, cols) = (w.rows(), self.w.cols() + w.cols());
-        self.sources.push((name.to_owned(), w.cols()));
+        self.columns.extend(vec![name.to_owned(); w.cols()]);
         let data = [self.w.as_slice(), w.as_slice()].concat();
         self.w = Mat::from_fn(rows, cols, |i, k| data[k * rows + i]);
     }
 
     /// A model without weights: H is one column of ones.
     pub fn write(&self, path: &Path, stft: &Stft, rate: u32, spectrogram: &str) -> anyhow::Result<()> {
-        let parts = self.sources.iter().flat_map(|(name, n)| vec![name.clone(); *n]).collect();
         let metadata = json!({
             "kind": "dictionary", "rate": rate, "window": stft.window(), "hop": stft.hop(), "spectrogram": spectrogram,
             "klnmf": env!("CARGO_PKG_VERSION"),
@@ -40,7 +39,7 @@ impl Dictionary {
             metadata: metadata.to_string(),
             row_names: None,
             col_names: None,
-            part_names: Some(parts),
+            part_names: Some(self.columns.clone()),
             columns: Vec::new(),
         };
         Ok(klnmf_io::write_model(path, &model)?)
@@ -48,8 +47,17 @@ impl Dictionary {
 
     /// What [`Dictionary::write`] wrote; it must be for the same kind of spectrogram.
     pub fn read(path: &Path, stft: &Stft, rate: u32, spectrogram: &str) -> anyhow::Result<Self> {
-        let model = klnmf_io::read_model::<f64>(path)?;
+        let none = || {
+            format!(
+                "--dictionary {}: give a file that --save has kept, or the model.npz of a separation",
+                path.display()
+            )
+        };
+        let model = klnmf_io::read_model::<f64>(path).with_context(none)?;
         let facts: Value = serde_json::from_str(&model.metadata).unwrap_or_default();
+        if !matches!(facts["kind"].as_str(), Some("dictionary" | "separation")) {
+            bail!("{}", none());
+        }
         let wanted = [
             ("rate", json!(rate)),
             ("window", json!(stft.window())),
@@ -67,23 +75,24 @@ impl Dictionary {
             }
         }
         let names = model.part_names.with_context(|| format!("{}: it names no sources", path.display()))?;
-        let mut sources: Vec<(String, usize)> = Vec::new();
-        for name in names {
-            match sources.last_mut() {
-                Some((last, n)) if *last == name => *n += 1,
-                _ => sources.push((name, 1)),
-            }
-        }
-        Ok(Self { w: model.w, sources })
+        Ok(Self { w: model.w, columns: names })
     }
 
-    fn groups(&self) -> (Vec<String>, Vec<Vec<usize>>) {
-        let mut first = 0;
-        let group = |(name, n): &(String, usize)| {
-            first += n;
-            (name.clone(), (first - n..first).collect())
-        };
-        self.sources.iter().map(group).unzip()
+    /// The sources, in the order of their first columns.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        self.columns.iter().for_each(|name| {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        });
+        names
+    }
+
+    /// The columns of every source.
+    fn groups(&self) -> Vec<Vec<usize>> {
+        let of = |name: &String| (0..self.columns.len()).filter(|k| self.columns[*k] == *name).collect();
+        self.names().iter().map(of).collect()
     }
 }
 
@@ -102,21 +111,22 @@ pub struct Sources {
 
 impl Sources {
     /// Nothing was known.
-    pub fn blind(found: Solution<f64>, sources: Option<usize>) -> Self {
-        Self::learned("blind", (Vec::new(), Vec::new()), 0, found, sources)
+    pub fn blind(found: Solution<f64>, sources: Option<usize>, names: Vec<String>) -> Self {
+        Self::learned("blind", Vec::new(), 0, found, sources, names)
     }
 
     /// Some sources were known, others were learned.
-    pub fn semi(known: Dictionary, found: Solution<f64>, sources: Option<usize>) -> Self {
-        Self::learned("semi", known.groups(), known.w.cols(), found, sources)
+    pub fn semi(known: Dictionary, found: Solution<f64>, sources: Option<usize>, names: Vec<String>) -> Self {
+        Self::learned("semi", known.groups(), known.w.cols(), found, sources, names)
     }
 
     fn learned(
         mode: &'static str,
-        (mut names, mut groups): (Vec<String>, Vec<Vec<usize>>),
+        mut groups: Vec<Vec<usize>>,
         fixed: usize,
         found: Solution<f64>,
         sources: Option<usize>,
+        names: Vec<String>,
     ) -> Self {
         let free = found.w.cols() - fixed;
         let mut new = bundle(&found.w, &found.h, fixed, sources.unwrap_or(free));
@@ -124,8 +134,6 @@ impl Sources {
         let loudness = found.h.row_sums();
         let loud = |group: &Vec<usize>| group.iter().map(|k| loudness[*k]).sum::<f64>();
         new.sort_by(|a, b| loud(b).total_cmp(&loud(a)));
-        let what = if sources.is_some() { "source" } else { "part" };
-        names.extend((1..=new.len()).map(|n| format!("{what}{n:02}")));
         groups.extend(new);
         let Solution { w, h, info, status } = found;
         Self {
@@ -143,7 +151,7 @@ impl Sources {
 
     /// All sources were known.
     pub fn supervised(known: Dictionary, found: Decomposition<f64>, sum: f64) -> Self {
-        let (names, groups) = known.groups();
+        let (names, groups) = (known.names(), known.groups());
         Self {
             mode: "supervised",
             groups,

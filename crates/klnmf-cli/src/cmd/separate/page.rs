@@ -14,6 +14,7 @@ pub fn write(
     sources: &Sources,
     files: &[String],
     facts: &Map<String, Value>,
+    notes: &[String],
     scores: Option<&Scores>,
     svg: &str,
 ) -> anyhow::Result<()> {
@@ -33,7 +34,9 @@ pub fn write(
         })
         .collect();
     let rows: Vec<_> = scores.map_or(Vec::new(), |scores| {
-        let row = |(name, values): (String, [f64; 5])| context! { name, values => values.map(|x| format!("{x:.1}")) };
+        let row = |([name, stem], values): ([&str; 2], [f64; 5])| {
+            context! { name, stem, values => values.map(|x| format!("{x:.1}")) }
+        };
         scores.rows().into_iter().map(row).collect()
     });
     let number = |key: &str| facts[key].as_f64().unwrap_or_default();
@@ -42,6 +45,7 @@ pub fn write(
         name,
         stems,
         rows,
+        notes => notes.to_vec(),
         taps => scores.map(|scores| scores.taps as u64),
         svg,
         mode => sources.mode,

@@ -12,9 +12,39 @@ pub struct Scores {
 
 struct Line {
     name: String,
+    /// The stem that is taken for it.
+    stem: String,
     score: Score,
     /// SI-SDR of the stem less that of the mix itself.
     improvement: f64,
+}
+
+/// Fails before the work if stems like these could not be scored.
+pub fn check(truth: &[(String, Sound)], mix: &Sound, stems: usize, taps: usize) -> anyhow::Result<()> {
+    for (name, sound) in truth {
+        if (sound.rate, sound.len()) != (mix.rate, mix.len()) {
+            bail!(
+                "--evaluate: {name} has {} samples at {} Hz and the recording {} at {} Hz: they must agree",
+                sound.len(),
+                sound.rate,
+                mix.len(),
+                mix.rate
+            );
+        }
+        if sound.mono().iter().all(|x| *x == 0.0) {
+            bail!("--evaluate: {name} is silent, leave it out");
+        }
+    }
+    if !truth.is_empty() && truth.len() != stems {
+        bail!(
+            "--evaluate: {} true stems and {stems} to be found: there must be as many, see --sources",
+            truth.len()
+        );
+    }
+    if !truth.is_empty() && taps == 0 {
+        bail!("--taps 0: at least 1 is needed");
+    }
+    Ok(())
 }
 
 impl Scores {
@@ -22,35 +52,19 @@ impl Scores {
     pub fn new(
         truth: &[(String, Sound)],
         mix: &Sound,
+        names: &[String],
         stems: &[Sound],
         taps: usize,
     ) -> anyhow::Result<Option<Self>> {
         if truth.is_empty() {
             return Ok(None);
         }
-        for (name, sound) in truth {
-            if (sound.rate, sound.len()) != (mix.rate, mix.len()) {
-                bail!(
-                    "{name} has {} samples at {} Hz and the recording {} at {} Hz: they must agree",
-                    sound.len(),
-                    sound.rate,
-                    mix.len(),
-                    mix.rate
-                );
-            }
-        }
-        if truth.len() != stems.len() {
-            bail!(
-                "--evaluate: {} true stems and {} found ones: there must be as many, see --sources",
-                truth.len(),
-                stems.len()
-            );
-        }
         let references: Vec<Vec<f64>> = truth.iter().map(|(_, sound)| sound.mono()).collect();
         let estimates: Vec<Vec<f64>> = stems.iter().map(Sound::mono).collect();
         let (scores, mix) = (evaluate(&references, &estimates, taps)?, mix.mono());
         let line = |((score, (name, _)), reference): ((Score, &(String, Sound)), &Vec<f64>)| Line {
             name: name.clone(),
+            stem: names[score.estimate].clone(),
             improvement: score.si_sdr - si_sdr(reference, &mix),
             score,
         };
@@ -69,7 +83,7 @@ impl Scores {
     pub fn json(&self) -> Value {
         let line = |line: &Line| {
             json!({
-                "reference": line.name, "stem": line.score.estimate, "sdr": line.score.sdr, "sir": line.score.sir,
+                "reference": line.name, "stem": line.stem, "sdr": line.score.sdr, "sir": line.score.sir,
                 "sar": line.score.sar, "si_sdr": line.score.si_sdr, "si_sdr_improvement": line.improvement,
             })
         };
@@ -80,23 +94,24 @@ impl Scores {
         })
     }
 
-    /// Name, SDR, SIR, SAR, SI-SDR and its improvement.
-    pub fn rows(&self) -> Vec<(String, [f64; 5])> {
-        let row = |line: &Line| {
-            let Score { sdr, sir, sar, si_sdr, .. } = line.score;
-            (line.name.clone(), [sdr, sir, sar, si_sdr, line.improvement])
-        };
-        self.lines.iter().map(row).collect()
+    /// Name and stem; SDR, SIR, SAR, SI-SDR and its improvement.
+    pub fn rows(&self) -> Vec<([&str; 2], [f64; 5])> {
+        let mut rows = Vec::new();
+        for Line { name, stem, score, improvement } in &self.lines {
+            let Score { sdr, sir, sar, si_sdr, .. } = *score;
+            rows.push(([name.as_str(), stem.as_str()], [sdr, sir, sar, si_sdr, *improvement]));
+        }
+        rows
     }
 
     pub fn text(&self) -> String {
         let mut text = format!(
-            "dB           {:<20} {:>7} {:>7} {:>7} {:>8} {:>12}   (BSS Eval v3, {} taps)\n",
-            "", "SDR", "SIR", "SAR", "SI-SDR", "improvement", self.taps
+            "dB           {:<20} {:<14} {:>7} {:>7} {:>7} {:>8} {:>12}   (BSS Eval v3, {} taps)\n",
+            "truth", "stem", "SDR", "SIR", "SAR", "SI-SDR", "improvement", self.taps
         );
-        for (name, [sdr, sir, sar, si_sdr, improvement]) in self.rows() {
+        for ([name, stem], [sdr, sir, sar, si_sdr, improvement]) in self.rows() {
             text += &format!(
-                "             {name:<20} {sdr:>7.1} {sir:>7.1} {sar:>7.1} {si_sdr:>8.1} {improvement:>12.1}\n"
+                "             {name:<20} {stem:<14} {sdr:>7.1} {sir:>7.1} {sar:>7.1} {si_sdr:>8.1} {improvement:>12.1}\n"
             );
         }
         text + &format!("             median improvement of SI-SDR {:.1} dB\n", self.median_improvement())

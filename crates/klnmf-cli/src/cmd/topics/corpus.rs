@@ -33,16 +33,16 @@ pub struct Input {
     #[arg(long)]
     transpose: bool,
     /// Leave out words in fewer documents than this: a number, or a share such as 0.01 or 1% [default: 2]
-    #[arg(long, value_name = "DOCUMENTS")]
+    #[arg(long, value_name = "DOCUMENTS", conflicts_with = "model")]
     min_df: Option<String>,
     /// Leave out words in more documents than this [default: 50%]
-    #[arg(long, value_name = "DOCUMENTS")]
+    #[arg(long, value_name = "DOCUMENTS", conflicts_with = "model")]
     max_df: Option<String>,
     /// Leave out these words: none, english, or a file with one word in each line [default: none]
-    #[arg(long, value_name = "WHICH")]
+    #[arg(long, value_name = "WHICH", conflicts_with = "model")]
     stop_words: Option<String>,
     /// Keep only so many words, the most frequent ones
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "model")]
     max_words: Option<usize>,
 }
 
@@ -51,6 +51,8 @@ pub struct Corpus {
     pub words: Vec<String>,
     pub documents: Vec<String>,
     pub counts: Stored<f64>,
+    /// Whether the words are real ones and not made up.
+    pub named: bool,
     /// The texts, if they were read.
     pub texts: Option<Vec<String>>,
     /// How many words were not in the vocabulary of the model.
@@ -106,6 +108,15 @@ impl Input {
         self.path.file_name().map_or_else(|| self.name(), |name| name.to_string_lossy().into())
     }
 
+    /// The files that are read, as far as they are known by name.
+    pub fn files(&self) -> Vec<PathBuf> {
+        [Some(&self.path), self.vocabulary.as_ref(), self.titles.as_ref()]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
     /// The corpus of a new model.
     pub fn read(&self) -> anyhow::Result<Corpus> {
         if self.is_matrix() {
@@ -120,6 +131,7 @@ impl Input {
             words: counted.words,
             documents: documents.names,
             counts: Stored::Sparse(counted.counts),
+            named: true,
             texts: Some(documents.texts),
             unknown: 0,
             notes,
@@ -138,10 +150,14 @@ impl Input {
         let documents = self.read_documents()?;
         let (counts, unknown) =
             klnmf_text::Corpus::count_known(&documents, words).with_context(|| self.name())?;
+        if unknown > 0 && counts.nnz() == 0 {
+            bail!("{}: {} knows none of the words", self.name(), path.display());
+        }
         Ok(Corpus {
             words: words.to_vec(),
             documents: documents.names,
             counts: Stored::Sparse(counts),
+            named: true,
             texts: Some(documents.texts),
             unknown,
             notes: documents.notes,
@@ -197,6 +213,7 @@ impl Input {
         }
         let (n, m) = (matrix.rows(), matrix.cols());
         Ok(Corpus {
+            named: words.is_some() || row_names.is_some(),
             words: words.or(row_names).unwrap_or_else(|| numbered("word", n)),
             documents: titles.or(col_names).unwrap_or_else(|| numbered("document", m)),
             counts: matrix,
@@ -217,6 +234,12 @@ impl Input {
         let found = if rows_are_words { n } else { m };
         if let Some(words) = words.filter(|words| *words != found) {
             let file = self.vocabulary.as_deref().unwrap_or(Path::new("")).display();
+            if self.transpose && words == m {
+                bail!(
+                    "{file} has {words} words and {} is {n} × {m}: it fits without --transpose",
+                    self.name()
+                );
+            }
             bail!("{file} has {words} words and {} is {n} × {m}: one side must be as long", self.name());
         }
         Ok(if rows_are_words { table } else { table.transpose() })
@@ -245,6 +268,7 @@ impl Corpus {
         }
         self.pick(n, |i| rows[i])?;
         self.words = names.to_vec();
+        self.named = true;
         Ok(self)
     }
 
@@ -290,6 +314,8 @@ fn left_out(dropped: &klnmf_text::Dropped) -> Option<String> {
 
 /// The lines of a small file, without their ends.
 fn read_lines(path: &Path) -> anyhow::Result<Vec<String>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let not_text = || format!("{}: this is no text, give a file with one name in each line", path.display());
+    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).with_context(not_text)?;
     Ok(text.trim_start_matches('\u{feff}').lines().map(|line| line.trim_end().to_owned()).collect())
 }

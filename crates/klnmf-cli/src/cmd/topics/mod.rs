@@ -24,8 +24,9 @@ use std::time::{Duration, Instant};
 /// or a matrix of counts, documents × words (.npz, .mtx, .npy, .csv), with its --vocabulary. Results go to the folder
 /// of --out: model.npz, topics.csv, documents.csv, report.html.
 ///
-/// With --model the topics are those of an earlier run, and only the documents' weights are found: each of them comes
-/// with a bound, in nats, on how much better any other weights could explain it.
+/// With --model the topics are those of an earlier run, and only the documents' weights are found, in documents.csv and
+/// weights.npz. Each document comes with a bound, in nats, on how much higher the log-posterior of any other weights can
+/// be (the log-likelihood with --topic-prior 0).
 ///
 /// Examples:
 ///   klnmf topics articles/ --topics 20
@@ -47,25 +48,43 @@ pub struct Topics {
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     topic_prior: Option<f64>,
     /// Pseudo-count of every word in every topic: more makes topics more alike
-    #[arg(long, value_name = "B", allow_negative_numbers = true)]
+    #[arg(long, value_name = "B", allow_negative_numbers = true, conflicts_with = "model")]
     word_prior: Option<f64>,
     /// The method that finds the topics
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, value_enum, default_value = "auto", conflicts_with = "model")]
     solver: Method,
     /// The most accesses to the data
-    #[arg(long, value_name = "N", default_value_t = 500, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 500,
+        allow_negative_numbers = true,
+        conflicts_with = "model"
+    )]
     max_iter: usize,
     /// Done when ten accesses gain less than this, in nats for each word; 0 never stops early
-    #[arg(long, value_name = "NATS", default_value_t = 1e-5, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "NATS",
+        default_value_t = 1e-5,
+        allow_negative_numbers = true,
+        conflicts_with = "model"
+    )]
     tol: f64,
     /// Stop after this many seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
     /// The share of the words that is kept aside to measure the perplexity; 0 for none
-    #[arg(long, value_name = "SHARE", default_value_t = 0.1, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = 0.1,
+        allow_negative_numbers = true,
+        conflicts_with = "model"
+    )]
     held_out: f64,
     /// Words and documents to list for each topic
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value = "10", conflicts_with = "model", value_parser = at_least_one)]
     top: usize,
     /// Of the random start and of the words that are kept aside
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
@@ -73,12 +92,18 @@ pub struct Topics {
     /// Threads; 0 means one per core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     threads: usize,
-    /// The folder for the results; it is made if it is not there
-    #[arg(long, short, value_name = "FOLDER", default_value = "topics")]
-    out: PathBuf,
+    /// The folder for the results; it is made if it is not there [default: topics; with --model: weights]
+    #[arg(long, short, value_name = "FOLDER")]
+    out: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
 }
+
+/// W and H to begin with.
+type Start = (klnmf::Mat<f64>, klnmf::Mat<f64>);
+
+/// Topics that are listed on the terminal.
+const MOST_LINES: usize = 30;
 
 /// Methods by name.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -121,10 +146,20 @@ impl Topics {
         Ok(settings)
     }
 
+    fn out(&self) -> &Path {
+        let default = if self.model.is_some() { "weights" } else { "topics" };
+        self.out.as_deref().unwrap_or(Path::new(default))
+    }
+
     /// Finds topics.
     fn fit(&self, settings: TopicSettings) -> anyhow::Result<ExitCode> {
         let k = self.topics.context("--topics is needed: how many?")?;
-        let folder = OutFolder::new(&self.out, &["model.npz", "topics.csv", "documents.csv", "report.html"])?;
+        anyhow::ensure!(k > 0, "--topics 0: at least 1 is needed");
+        let folder = OutFolder::new(
+            self.out(),
+            &self.input.files(),
+            &["model.npz", "topics.csv", "documents.csv", "report.html"],
+        )?;
         let corpus = self.input.read()?;
         let v = corpus.counts.view();
         klnmf::check_rank(v, k).with_context(|| self.input.name())?;
@@ -137,6 +172,10 @@ impl Topics {
             ControlFlow::Continue(())
         };
         let (held_out, start) = self.measure(&corpus, k, &settings, &mut watch)?;
+        let settings = TopicSettings {
+            time_limit: settings.time_limit.map(|limit| limit.saturating_sub(begun.elapsed())),
+            ..settings
+        };
         let found = match start {
             Some((w, h)) => klnmf::topics_from(v, w, h, &settings, &mut watch),
             None => klnmf::topics(v, k, &settings, &mut watch),
@@ -169,7 +208,7 @@ impl Topics {
         k: usize,
         settings: &TopicSettings,
         watch: &mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
-    ) -> anyhow::Result<(Option<f64>, Option<(klnmf::Mat<f64>, klnmf::Mat<f64>)>)> {
+    ) -> anyhow::Result<(Option<f64>, Option<Start>)> {
         if self.held_out == 0.0 {
             return Ok((None, None));
         }
@@ -178,23 +217,35 @@ impl Topics {
         if held_sum == 0.0 || train.view().sum() == 0.0 {
             return Ok((None, None));
         }
-        let (w, h) = klnmf::init(&train, k, &klnmf::Settings { seed: self.seed, ..Default::default() })?;
-        let found = klnmf::topics_from(&train, w, h, settings, watch)?;
-        let logs = klnmf::log_likelihoods(&held, &found.topics, &found.weights.weights)?;
-        let perplexity = klnmf::perplexity(logs.iter().sum(), held_sum);
-        let sizes: Vec<f64> = corpus.lengths();
-        let start = klnmf::to_poisson(&found.topics, &found.weights.weights, &sizes);
-        Ok((Some(perplexity), Some(start)))
+        // Half the time, if there is a limit; the rest is for the model itself.
+        let settings =
+            TopicSettings { time_limit: settings.time_limit.map(|limit| limit / 2), ..settings.clone() };
+        let found = klnmf::topics(&train, k, &settings, watch)?;
+        let ended = matches!(found.status, Status::Converged | Status::IterationLimit);
+        let perplexity = if ended {
+            let logs = klnmf::log_likelihoods(&held, &found.topics, &found.weights.weights)?;
+            Some(klnmf::perplexity(logs.iter().sum(), held_sum))
+        } else {
+            None
+        };
+        // Words that were kept aside may have no topic yet: everything gets a little of everything.
+        let (topics, weights) = (mixed(&found.topics), mixed(&found.weights.weights));
+        Ok((perplexity, Some(klnmf::to_poisson(&topics, &weights, &corpus.lengths()))))
     }
 
     /// Weights of new documents for the topics of a model.
     fn weigh(&self, path: &Path, mut settings: TopicSettings) -> anyhow::Result<ExitCode> {
-        let model = klnmf_io::read_model::<f64>(path)?;
+        let model = klnmf_io::read_model::<f64>(path)
+            .with_context(|| format!("--model {}: give the model.npz of klnmf topics", path.display()))?;
         let metadata: Value = serde_json::from_str(&model.metadata).unwrap_or_default();
         if self.topic_prior.is_none() {
             settings.topic_prior = metadata["topic_prior"].as_f64().unwrap_or(0.0);
         }
-        let folder = OutFolder::new(&self.out, &["documents.csv", "weights.npz"])?;
+        let folder = OutFolder::new(
+            self.out(),
+            &[self.input.files(), vec![path.to_owned()]].concat(),
+            &["documents.csv", "weights.npz"],
+        )?;
         let mut corpus = self.input.read_known(path, &model)?;
         corpus.leave_out(&model.w)?;
         folder.create()?;
@@ -229,6 +280,7 @@ impl Topics {
         facts.insert("word_prior".into(), json!(settings.word_prior));
         facts.insert("held_out".into(), json!(self.held_out));
         facts.insert("held_out_perplexity".into(), held_out.map_or(Value::Null, summary::number));
+        facts.insert("held_out_measured".into(), json!(held_out.is_some()));
         facts.insert("coherence".into(), top.mean_coherence().map_or(Value::Null, summary::number));
         facts.insert("seed".into(), json!(self.seed));
         facts
@@ -267,10 +319,13 @@ impl Topics {
             return Ok(());
         }
         let mut text = corpus.text();
-        for topic in &top.topics {
+        for topic in top.topics.iter().take(MOST_LINES) {
             let words: Vec<&str> =
                 topic.by_relevance.iter().take(8).map(|w| corpus.words[w.row].as_str()).collect();
-            text += &format!("{:>5.1} %      {}\n", 100.0 * topic.share, words.join(" "));
+            text += &format!("{:>4} {:>5.1} % {}\n", topic.number, 100.0 * topic.share, words.join(" "));
+        }
+        if top.topics.len() > MOST_LINES {
+            text += &format!("             and {} more, in topics.csv\n", top.topics.len() - MOST_LINES);
         }
         let number = |key: &str| facts[key].as_f64();
         text += &format!(
@@ -280,11 +335,8 @@ impl Topics {
             number("seconds").unwrap_or_default(),
             number("perplexity").unwrap_or(f64::INFINITY)
         );
-        if let Some(perplexity) = number("held_out_perplexity") {
-            text += &format!(
-                "held out     perplexity {perplexity:.1} on {:.0} % of the words, kept aside\n",
-                100.0 * self.held_out
-            );
+        if let Some(line) = self.held_out_text(&facts) {
+            text += &format!("held out     {line}\n");
         }
         if let Some(coherence) = number("coherence") {
             text += &format!("coherence    {coherence:.3} (mean NPMI of the top words)\n");
@@ -292,9 +344,22 @@ impl Topics {
         text += &certificate_text(&facts);
         text += &format!(
             "results      {}: model.npz, topics.csv, documents.csv, report.html\n",
-            self.out.display()
+            self.out().display()
         );
         summary::print(&text)
+    }
+
+    fn held_out_text(&self, facts: &Map<String, Value>) -> Option<String> {
+        let share = 100.0 * self.held_out;
+        match facts["held_out_perplexity"].as_f64() {
+            Some(perplexity) => {
+                Some(format!("perplexity {perplexity:.1} on {share:.0} % of the words, kept aside"))
+            }
+            None if facts["held_out_measured"].as_bool() == Some(true) => Some(
+                "perplexity infinite: some words have no topic; a --word-prior above 0 gives them one".into(),
+            ),
+            None => None,
+        }
     }
 
     fn tell_weights(
@@ -317,15 +382,21 @@ impl Topics {
             facts["perplexity"].as_f64().unwrap_or(f64::INFINITY)
         );
         text += &certificate_text(&facts);
-        text += &format!("results      {}: documents.csv, weights.npz\n", self.out.display());
+        text += &format!("results      {}: documents.csv, weights.npz\n", self.out().display());
         summary::print(&text)
     }
+}
+
+/// What the certificate is about.
+fn likelihood(facts: &Map<String, Value>) -> &'static str {
+    if facts["topic_prior"].as_f64() == Some(0.0) { "log-likelihood" } else { "log-posterior" }
 }
 
 fn certificate_text(facts: &Map<String, Value>) -> String {
     let number = |key: &str| facts[key].as_f64().unwrap_or(f64::INFINITY);
     let mut text = format!(
-        "certificate  with these topics no other weights explain a document better by more than {:.1e} nats, all together {:.1e}\n",
+        "certificate  with these topics no other weights of a document have a {} higher by more than {:.1e} nats, all together {:.1e}\n",
+        likelihood(facts),
         number("largest_gap"),
         number("gap")
     );
@@ -333,6 +404,16 @@ fn certificate_text(facts: &Map<String, Value>) -> String {
         text += &format!("note         {} documents did not reach the tolerance\n", facts["unconverged"]);
     }
     text
+}
+
+/// Distributions with a hundredth of the even one mixed in.
+fn mixed(x: &klnmf::Mat<f64>) -> klnmf::Mat<f64> {
+    let even = 0.01 / x.rows() as f64;
+    klnmf::Mat::from_fn(x.rows(), x.cols(), |i, j| 0.99 * x[(i, j)] + even)
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "a whole number from 1 on is needed".into())
 }
 
 fn exit_code(status: Status) -> ExitCode {
@@ -354,7 +435,7 @@ fn model(corpus: &Corpus, found: &TopicModel, facts: &Map<String, Value>) -> Mod
         w: found.topics.clone(),
         h: found.weights.weights.clone(),
         metadata: metadata(facts),
-        row_names: Some(corpus.words.clone()),
+        row_names: corpus.named.then(|| corpus.words.clone()),
         col_names: Some(corpus.documents.clone()),
         part_names: None,
         columns: columns(&found.weights),
@@ -371,7 +452,7 @@ fn weights_model(
         w: model.w.clone(),
         h: found.weights.clone(),
         metadata: metadata(facts),
-        row_names: Some(corpus.words.clone()),
+        row_names: corpus.named.then(|| corpus.words.clone()),
         col_names: Some(corpus.documents.clone()),
         part_names: None,
         columns: columns(found),

@@ -67,7 +67,8 @@ impl Report<'_> {
 
     fn certificate(&self) -> String {
         format!(
-            "with these topics no other weights explain a document better by more than {:.1e} nats",
+            "with these topics no other weights of a document have a {} higher by more than {:.1e} nats",
+            super::likelihood(self.facts),
             self.number("largest_gap").unwrap_or(f64::INFINITY)
         )
     }

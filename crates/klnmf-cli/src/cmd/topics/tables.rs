@@ -8,6 +8,9 @@ use std::path::Path;
 /// The weight of the probability in the relevance of a word (Sievert & Shirley 2014).
 const LAMBDA: f64 = 0.6;
 
+/// Words of a topic whose coherence is measured, so that numbers can be compared whatever is listed.
+const COHERENT: usize = 10;
+
 /// A word of a topic.
 #[derive(Clone, Copy)]
 pub struct Word {
@@ -72,8 +75,14 @@ impl Top {
                 }
             })
             .collect();
-        let rows: Vec<Vec<usize>> =
-            topics.iter().map(|topic| topic.by_probability.iter().map(|word| word.row).collect()).collect();
+        let ten = |topic: &Topic| {
+            let words: Vec<Word> = (0..corpus.words.len())
+                .map(|row| word(row, found.topics[(row, topic.number - 1)], corpus_share[row]))
+                .filter(|word| word.probability > 0.0)
+                .collect();
+            foremost(&words, COHERENT, |word| word.probability).iter().map(|word| word.row).collect()
+        };
+        let rows: Vec<Vec<usize>> = topics.iter().map(ten).collect();
         let coherences = klnmf_text::npmi(corpus.counts.view(), &rows);
         topics.iter_mut().zip(coherences).for_each(|(topic, coherence)| topic.coherence = coherence);
         topics.sort_by(|a, b| b.share.total_cmp(&a.share));
