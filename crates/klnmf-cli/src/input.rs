@@ -60,7 +60,7 @@ pub fn check_outputs(inputs: &[PathBuf], outputs: &[PathBuf]) -> anyhow::Result<
 
 /// Fails if the name of a model is that of another kind of file.
 pub fn check_model_name(path: &Path) -> anyhow::Result<()> {
-    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
+    if path.extension().is_none_or(|e| e.eq_ignore_ascii_case("npz")) {
         return Ok(());
     }
     bail!("--out {}: the result is a .npz file, give a name that ends so; for CSV see --csv", path.display())

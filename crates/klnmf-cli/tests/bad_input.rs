@@ -74,7 +74,7 @@ fn bad_settings_are_named() {
     place.fails("factorize v.csv --rank 2 --init wherever", 1, &["wherever", "nndsvd"]);
     place.fails("frobnicate", 2, &["frobnicate"]);
     place.write("v.mtx", counts_mtx(6, 7));
-    place.fails("factorize v.mtx --rank 2 --solver admm", 1, &["v.mtx", "dense", "fpa"]);
+    place.fails("factorize v.mtx --rank 2 --solver admm", 1, &["v.mtx", "dense", "auto"]);
     place.fails("factorize v.mtx --rank 2 --compat paper", 1, &["v.mtx", "dense"]);
 }
 
@@ -91,7 +91,7 @@ fn starts_and_dictionaries_that_do_not_fit_are_named() {
     place.fails("factorize v.csv --init w.csv,gone.csv", 1, &["gone.csv"]);
     place.write("neg.csv", "1,2\n3,4\n5,-6\n");
     place.fails("factorize v.csv --init neg.csv,h.csv", 1, &["W[2, 1] = -6"]);
-    place.fails("decompose v.csv --dictionary h.csv", 1, &["h.csv has 2 rows and V 3"]);
+    place.fails("decompose v.csv --dictionary h.csv", 1, &["h.csv has 2 rows and V has 3"]);
     place.write("hole.csv", "1,2\n0,0\n5,6\n");
     place.fails("decompose v.csv --dictionary hole.csv", 1, &["v.csv", "row 1 of the dictionary is zero"]);
     place.fails("decompose v.csv --dictionary gone.npz", 1, &["gone.npz"]);

@@ -69,10 +69,10 @@ impl Decompose {
             threads: self.data.threads,
         };
         settings.validate()?;
-        input::check_model_name(&self.out)?;
         let outputs: Vec<PathBuf> =
             [Some(&self.out), self.csv.as_ref()].into_iter().flatten().cloned().collect();
         input::check_outputs(&[self.data.path.clone(), self.dictionary.clone()], &outputs)?;
+        input::check_model_name(&self.out)?;
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
         let Dictionary { w, parts, rows } = self.dictionary(&table)?;
