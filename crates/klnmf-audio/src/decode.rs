@@ -42,7 +42,12 @@ pub fn read(path: &Path) -> Result<Sound, Error> {
         .map_err(|why| match why {
             Symphonia::IoError(why) if why.raw_os_error().is_some() => cannot(why),
             why => {
-                wrong(format!("no sound can be read ({why}): give a whole WAV, FLAC, OGG/Vorbis or MP3 file"))
+                // What the decoder says of a file that it does not know at all is of no use to people.
+                let why = match why {
+                    Symphonia::Unsupported(_) => String::new(),
+                    why => format!(" ({why})"),
+                };
+                wrong(format!("no sound can be read{why}: give a whole WAV, FLAC, OGG/Vorbis or MP3 file"))
             }
         })?;
     if sound.rate == 0 {

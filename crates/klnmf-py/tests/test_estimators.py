@@ -181,7 +181,7 @@ def test_better_than_scikit_learn_from_the_same_start():
         warnings.simplefilter("ignore", ConvergenceWarning)
         theirs = NMF(10, init="custom", solver="mu", beta_loss="kullback-leibler", max_iter=50)
         theirs.fit_transform(X, W=W.copy(), H=H.copy())
-    ours = KLNMF(10, init="custom", max_iter=50).fit(X, W=W, H=H)
+        ours = KLNMF(10, init="custom", max_iter=50).fit(X, W=W, H=H)
     assert ours.reconstruction_err_ <= theirs.reconstruction_err_
 
 

@@ -8,6 +8,7 @@ use csv::{ErrorKind, ReaderBuilder, StringRecord, Trim};
 /// The documents of a table; a quoted text may span several lines.
 pub(crate) fn read(source: &Source, separator: u8, options: &ReadOptions) -> Result<Documents, Error> {
     let fault = |why| fault(source, why);
+    let separator = if separator == b',' && semicolons(source) { b';' } else { separator };
     let mut reader =
         ReaderBuilder::new().delimiter(separator).trim(Trim::Headers).from_reader(source.text.as_bytes());
     let header = reader.headers().map_err(fault)?.clone();
@@ -31,6 +32,12 @@ pub(crate) fn read(source: &Source, separator: u8, options: &ReadOptions) -> Res
         return Err(source.wrong("the table has a header but no rows"));
     }
     Ok(documents)
+}
+
+/// Whether the header is separated by semicolons, as where the comma is the decimal mark.
+fn semicolons(source: &Source) -> bool {
+    let header = source.text.lines().next().unwrap_or_default();
+    header.contains(';') && !header.contains(',')
 }
 
 fn find(source: &Source, header: &StringRecord, name: &str, option: &str) -> Result<usize, Error> {

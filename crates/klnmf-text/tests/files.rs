@@ -7,6 +7,19 @@ use klnmf_text::{ReadOptions, read_documents};
 use std::path::Path;
 
 #[test]
+fn semicolons_separate_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.csv");
+    std::fs::write(&path, "id;text\n1;one, two\n2;three\n").unwrap();
+    let options = klnmf_text::ReadOptions { column: None, id: Some("id".into()) };
+    let found = klnmf_text::read_documents(&path, &options).unwrap();
+    assert_eq!(
+        (found.names, found.texts),
+        (vec!["1".into(), "2".into()], vec!["one, two".into(), "three".into()])
+    );
+}
+
+#[test]
 fn a_document_per_line() {
     for text in ["one\n\nthree\n", "one\n\nthree", "one\r\n\r\nthree\r\n", "\u{feff}one\n\nthree"] {
         for (name, content) in
