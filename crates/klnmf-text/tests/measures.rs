@@ -148,6 +148,24 @@ fn what_cannot_be_parted() {
     }
     assert!(message(hold_out(&counts(-1.0), 0.5, 0)).contains("negative"));
     assert!(message(hold_out(&counts(f64::NAN), 0.5, 0)).contains("not a finite number"));
-    let message = message(hold_out(&counts(1e300), 0.5, 0));
-    assert!(message.contains("divide them by a constant"), "{message}");
+}
+
+/// A draw for each of so many occurrences would never end; mean and spread are those of the draws all the same.
+#[test]
+fn large_counts_are_parted_at_once() {
+    let (train, held) = hold_out(&Sparse::from_dense(&Mat::from_rows(&[&[1e300]])), 0.25, 0).unwrap();
+    assert!(
+        (held.view().sum() / 1e300 - 0.25).abs() < 1e-9 && (train.view().sum() / 1e300 - 0.75).abs() < 1e-9
+    );
+    let count = 40_000.0;
+    let counts = Sparse::from_dense(&Mat::from_fn(2000, 1, |_, _| count));
+    let (train, held) = hold_out(&counts, 0.1, 1).unwrap();
+    let taken = held.to_dense();
+    let mean = taken.as_slice().iter().sum::<f64>() / 2000.0;
+    let variance = taken.as_slice().iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 2000.0;
+    assert!((mean - 4000.0).abs() < 6.0 * (3600.0f64 / 2000.0).sqrt(), "{mean}");
+    assert!((variance / 3600.0 - 1.0).abs() < 0.2, "{variance}");
+    assert!(
+        (0..2000).all(|i| taken[(i, 0)].fract() == 0.0 && taken[(i, 0)] + train.to_dense()[(i, 0)] == count)
+    );
 }
