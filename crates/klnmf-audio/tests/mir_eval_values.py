@@ -1,6 +1,6 @@
 """Prints the constants of evaluate.rs with the reference implementation of BSS Eval.
 
-    python3 -m venv /tmp/mir && /tmp/mir/bin/pip install mir_eval && /tmp/mir/bin/python mir_eval_values.py
+    python3 -m venv .venv && .venv/bin/pip install mir_eval && .venv/bin/python mir_eval_values.py
 """
 
 import math

@@ -1,6 +1,6 @@
 """Writes the compressed sounds beside this file: a sine in each of two channels, whole numbers of 16 bits.
 
-    python3 -m venv /tmp/mir && /tmp/mir/bin/pip install soundfile && /tmp/mir/bin/python make.py
+    python3 -m venv .venv && .venv/bin/pip install soundfile && .venv/bin/python make.py
 """
 
 import math

@@ -1,6 +1,8 @@
 //! `klnmf separate`: a recording into its parts.
 
+mod explain;
 mod groups;
+mod material;
 mod model;
 mod page;
 mod pictures;
@@ -8,14 +10,16 @@ mod score;
 
 use super::{Output, parse_seconds, thread_count};
 use crate::out_folder::OutFolder;
-use crate::{input, interrupt, progress, summary};
-use anyhow::{Context, bail};
+use crate::{input, interrupt, summary};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
-use klnmf::{DecomposeSettings, Mat, Solver, Status};
+use explain::Learned;
+use klnmf::{Mat, Solver, Status};
 use klnmf_audio::{Sound, Stft, WavFormat};
+use material::Material;
 use model::{Dictionary, Sources};
 use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -147,14 +151,6 @@ enum Format {
     Float32,
 }
 
-/// The recording, the true stems if they are known, and recordings to learn from.
-struct Material {
-    name: String,
-    mix: Sound,
-    truth: Vec<(String, Sound)>,
-    training: Vec<(String, Sound)>,
-}
-
 impl Separate {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let settings = self.settings()?;
@@ -233,7 +229,7 @@ impl Separate {
             // Fails now, not after the dictionaries have been learned.
             klnmf::Settings { fixed: 1, ..settings.clone() }.validate()?;
         }
-        let free = self.components.unwrap_or(if known || self.demo { 0 } else { 10 });
+        let free = self.free(known || self.demo);
         if self.components == Some(0) && !known && !self.demo {
             bail!("--components 0: at least 1 is needed");
         }
@@ -245,6 +241,11 @@ impl Separate {
             );
         }
         Ok(settings)
+    }
+
+    /// Components to learn from the recording itself.
+    fn free(&self, known: bool) -> usize {
+        self.components.unwrap_or(if known { 0 } else { 10 })
     }
 
     /// What is left of the time limit.
@@ -279,7 +280,7 @@ impl Separate {
             Some(known) => known.names(),
             None => material.training.iter().map(|(name, _)| name.clone()).collect(),
         };
-        let free = self.components.unwrap_or(if names.is_empty() { 10 } else { 0 });
+        let free = self.free(!names.is_empty());
         let what = if self.sources.is_some() { "source" } else { "part" };
         names.extend((1..=self.sources.unwrap_or(free)).map(|n| format!("{what}{n:02}")));
         names
@@ -309,49 +310,6 @@ impl Separate {
         self.tol.unwrap_or(if known { 0.1 } else { 1e-4 })
     }
 
-    fn material(&self) -> anyhow::Result<Material> {
-        if self.demo {
-            return demo(self.rate.unwrap_or(16_000), self.seed);
-        }
-        let path = self.path.as_deref().context("a recording is needed")?;
-        let mix = self.read(path)?;
-        let named = |option: &String| -> anyhow::Result<(String, Sound)> {
-            let (name, file) = option
-                .split_once('=')
-                .filter(|(name, file)| !name.is_empty() && !file.is_empty())
-                .with_context(|| {
-                    format!("--train {option}: give a name and a file, as in piano=piano.wav")
-                })?;
-            Ok((name.to_owned(), self.read(Path::new(file))?))
-        };
-        let training: Vec<(String, Sound)> = self.train.iter().map(named).collect::<anyhow::Result<_>>()?;
-        for (at, (name, sound)) in training.iter().enumerate() {
-            if training[..at].iter().any(|(other, _)| other == name) {
-                bail!("--train {name}: two sources have this name, give each its own");
-            }
-            if sound.rate != mix.rate {
-                bail!(
-                    "--train {name} has {} samples per second and the recording {}: resample both, with --rate {}",
-                    sound.rate,
-                    mix.rate,
-                    sound.rate.min(mix.rate)
-                );
-            }
-        }
-        let truth: anyhow::Result<Vec<(String, Sound)>> =
-            self.evaluate.iter().map(|path| Ok((stem_name(path), self.read(path)?))).collect();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Material { name, mix, truth: truth?, training })
-    }
-
-    fn read(&self, path: &Path) -> anyhow::Result<Sound> {
-        let sound = klnmf_audio::read(path)?;
-        Ok(match self.rate {
-            Some(rate) => sound.resampled(rate)?,
-            None => sound,
-        })
-    }
-
     fn stft(&self, rate: u32) -> anyhow::Result<Stft> {
         if !(self.window.is_finite() && self.window > 0.0) {
             bail!("--window {}: a number of milliseconds above 0 is needed", self.window);
@@ -362,94 +320,6 @@ impl Separate {
         let window = klnmf_audio::window_for(rate, self.window);
         let hop = ((window as f64 * (1.0 - self.overlap)).round() as usize).max(1);
         Ok(Stft::new(window, hop.min((window / 2).max(1)))?)
-    }
-
-    /// The parts of the training recordings.
-    fn learn(
-        &self,
-        stft: &Stft,
-        material: &Material,
-        settings: &klnmf::Settings,
-        begun: Instant,
-    ) -> anyhow::Result<Learned> {
-        if material.training.is_empty() {
-            return Ok(Learned::Nothing);
-        }
-        let settings = klnmf::Settings { max_iter: self.max_iter.unwrap_or(20), ..settings.clone() };
-        let bar = progress::bar(material.training.len(), self.output.quiet);
-        let mut known = Dictionary::new();
-        for (name, sound) in &material.training {
-            bar.set_message(format!("learning {name}"));
-            let v = self.spectrogram.of(stft, &sound.mono());
-            if v.as_slice().iter().all(|x| *x == 0.0) {
-                bail!("--train {name}: the recording is silent, there is nothing to learn from it");
-            }
-            let k = self.per_source.min(v.rows() * v.cols());
-            let settings = klnmf::Settings { time_limit: self.left(begun), ..settings.clone() };
-            let found = klnmf::factorize(&v, k, &settings).with_context(|| format!("--train {name}"))?;
-            if found.status == Status::Stopped {
-                return Ok(Learned::Interrupted);
-            }
-            known.add(name, found.w);
-            bar.inc(1);
-        }
-        bar.finish_and_clear();
-        if let Some(path) = &self.save {
-            known.write(path, stft, material.mix.rate, self.spectrogram.name())?;
-        }
-        Ok(Learned::All(known))
-    }
-
-    /// Weights for what is known, parts for what is not.
-    fn explain(
-        &self,
-        v: &Mat<f64>,
-        known: Option<Dictionary>,
-        names: Vec<String>,
-        settings: &klnmf::Settings,
-    ) -> anyhow::Result<Sources> {
-        let free = self.components.unwrap_or(if known.is_none() { 10 } else { 0 });
-        let Some(known) = known else {
-            let bar = progress::bar(settings.max_iter, self.output.quiet);
-            let (w, h) = klnmf::init(v, free, settings)?;
-            let found = klnmf::factorize_from(v, w, h, settings, |info| {
-                progress::show(&bar, info);
-                std::ops::ControlFlow::Continue(())
-            })?;
-            bar.finish_and_clear();
-            return Ok(Sources::blind(found, self.sources, names));
-        };
-        if free == 0 {
-            let bar = progress::bar(v.cols(), self.output.quiet);
-            let convex = DecomposeSettings {
-                tol: self.tol(),
-                threads: self.threads,
-                time_limit: settings.time_limit,
-                stop: settings.stop.clone(),
-                ..Default::default()
-            };
-            let found = klnmf::decompose_with(v, &known.w, &convex, &|done| bar.set_position(done as u64))?;
-            bar.finish_and_clear();
-            return Ok(Sources::supervised(known, found, v.as_slice().iter().sum()));
-        }
-        let fixed = known.w.cols();
-        let start = klnmf::init(v, fixed + free, settings)?;
-        let w =
-            Mat::from_fn(
-                v.rows(),
-                fixed + free,
-                |i, k| {
-                    if k < fixed { known.w[(i, k)] } else { start.0[(i, k)] }
-                },
-            );
-        let settings = klnmf::Settings { fixed, ..settings.clone() };
-        let bar = progress::bar(settings.max_iter, self.output.quiet);
-        let found = klnmf::factorize_from(v, w, start.1, &settings, |info| {
-            progress::show(&bar, info);
-            std::ops::ControlFlow::Continue(())
-        })?;
-        bar.finish_and_clear();
-        Ok(Sources::semi(known, found, self.sources, names))
     }
 
     /// Writes the stems; a note if samples had to be clipped.
@@ -575,35 +445,11 @@ impl Method {
     }
 }
 
-/// What came of the training recordings.
-enum Learned {
-    Nothing,
-    All(Dictionary),
-    Interrupted,
-}
-
 /// A note if the channels cancel each other: then there is nothing to factorise.
 fn silent_mean(mix: &Sound) -> Option<String> {
     let silent = |signal: &[f64]| signal.iter().all(|x| *x == 0.0);
     let cancels = silent(&mix.mono()) && !mix.channels.iter().all(|channel| silent(channel));
     cancels.then(|| "the channels cancel each other, so that every stem gets an even share".into())
-}
-
-/// Ten seconds of the built-in ensemble, and each instrument alone to learn from.
-fn demo(rate: u32, seed: u64) -> anyhow::Result<Material> {
-    const SECONDS: f64 = 10.0;
-    let owned =
-        |parts: Vec<(&'static str, Sound)>| parts.into_iter().map(|(n, s)| (n.to_owned(), s)).collect();
-    let truth: Vec<(String, Sound)> = owned(klnmf_audio::ensemble(SECONDS, rate, seed)?);
-    let training = owned(klnmf_audio::training(SECONDS, rate, seed.wrapping_add(1))?);
-    let len = truth.first().map_or(0, |(_, sound)| sound.len());
-    let sum = |i: usize| truth.iter().map(|(_, sound)| sound.channels[0][i]).sum();
-    let mix = Sound::new(rate, vec![(0..len).map(sum).collect()])?;
-    Ok(Material { name: "the built-in ensemble".into(), mix, truth, training })
-}
-
-fn stem_name(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// File names for sources: letters and digits of their names, no two alike on any file system.

@@ -38,7 +38,7 @@ pub struct Topic {
     pub typical: Vec<(usize, f64)>,
 }
 
-/// All topics, the largest first.
+/// All topics in the model's order, the largest first.
 pub struct Top {
     pub topics: Vec<Topic>,
 }
@@ -61,7 +61,7 @@ impl Top {
                 Topic {
                     number: t + 1,
                     share,
-                    by_probability: foremost(&words, top, |word| word.probability),
+                    by_probability: foremost(&words, top.max(COHERENT), |word| word.probability),
                     by_relevance: foremost(&words, top, |word| word.relevance),
                     coherence: None,
                     similar: foremost_of(
@@ -75,17 +75,13 @@ impl Top {
                 }
             })
             .collect();
-        let ten = |topic: &Topic| {
-            let words: Vec<Word> = (0..corpus.words.len())
-                .map(|row| word(row, found.topics[(row, topic.number - 1)], corpus_share[row]))
-                .filter(|word| word.probability > 0.0)
-                .collect();
-            foremost(&words, COHERENT, |word| word.probability).iter().map(|word| word.row).collect()
-        };
+        let ten = |topic: &Topic| topic.by_probability.iter().take(COHERENT).map(|word| word.row).collect();
         let rows: Vec<Vec<usize>> = topics.iter().map(ten).collect();
         let coherences = klnmf_text::npmi(corpus.counts.view(), &rows);
-        topics.iter_mut().zip(coherences).for_each(|(topic, coherence)| topic.coherence = coherence);
-        topics.sort_by(|a, b| b.share.total_cmp(&a.share));
+        for (topic, coherence) in topics.iter_mut().zip(coherences) {
+            topic.coherence = coherence;
+            topic.by_probability.truncate(top);
+        }
         Self { topics }
     }
 

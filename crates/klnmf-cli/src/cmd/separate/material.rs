@@ -1,0 +1,77 @@
+//! What a separation works on.
+
+use super::Separate;
+use anyhow::{Context, bail};
+use klnmf_audio::Sound;
+use std::path::Path;
+
+/// The recording, the true stems if they are known, and recordings to learn from.
+pub struct Material {
+    pub name: String,
+    pub mix: Sound,
+    pub truth: Vec<(String, Sound)>,
+    pub training: Vec<(String, Sound)>,
+}
+
+impl Separate {
+    /// What the options name, or the demonstration.
+    pub(super) fn material(&self) -> anyhow::Result<Material> {
+        if self.demo {
+            return demo(self.rate.unwrap_or(16_000), self.seed);
+        }
+        let path = self.path.as_deref().context("a recording is needed")?;
+        let mix = self.read(path)?;
+        let named = |option: &String| -> anyhow::Result<(String, Sound)> {
+            let (name, file) = option
+                .split_once('=')
+                .filter(|(name, file)| !name.is_empty() && !file.is_empty())
+                .with_context(|| {
+                    format!("--train {option}: give a name and a file, as in piano=piano.wav")
+                })?;
+            Ok((name.to_owned(), self.read(Path::new(file))?))
+        };
+        let training: Vec<(String, Sound)> = self.train.iter().map(named).collect::<anyhow::Result<_>>()?;
+        for (at, (name, sound)) in training.iter().enumerate() {
+            if training[..at].iter().any(|(other, _)| other == name) {
+                bail!("--train {name}: two sources have this name, give each its own");
+            }
+            if sound.rate != mix.rate {
+                bail!(
+                    "--train {name} has {} samples per second and the recording {}: resample both, with --rate {}",
+                    sound.rate,
+                    mix.rate,
+                    sound.rate.min(mix.rate)
+                );
+            }
+        }
+        let truth: anyhow::Result<Vec<(String, Sound)>> =
+            self.evaluate.iter().map(|path| Ok((stem_name(path), self.read(path)?))).collect();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Material { name, mix, truth: truth?, training })
+    }
+
+    fn read(&self, path: &Path) -> anyhow::Result<Sound> {
+        let sound = klnmf_audio::read(path)?;
+        Ok(match self.rate {
+            Some(rate) => sound.resampled(rate)?,
+            None => sound,
+        })
+    }
+}
+
+/// Ten seconds of the built-in ensemble, and each instrument alone to learn from.
+fn demo(rate: u32, seed: u64) -> anyhow::Result<Material> {
+    const SECONDS: f64 = 10.0;
+    let owned =
+        |parts: Vec<(&'static str, Sound)>| parts.into_iter().map(|(n, s)| (n.to_owned(), s)).collect();
+    let truth: Vec<(String, Sound)> = owned(klnmf_audio::ensemble(SECONDS, rate, seed)?);
+    let training = owned(klnmf_audio::training(SECONDS, rate, seed.wrapping_add(1))?);
+    let len = truth.first().map_or(0, |(_, sound)| sound.len());
+    let sum = |i: usize| truth.iter().map(|(_, sound)| sound.channels[0][i]).sum();
+    let mix = Sound::new(rate, vec![(0..len).map(sum).collect()])?;
+    Ok(Material { name: "the built-in ensemble".into(), mix, truth, training })
+}
+
+fn stem_name(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
