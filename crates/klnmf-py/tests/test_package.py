@@ -25,6 +25,11 @@ def test_everything_is_there_and_documented(name):
     assert inspect.getdoc(getattr(klnmf, name))
 
 
+def test_licences_are_in_the_wheel():
+    files = [file.name for file in metadata.files("klnmf")]
+    assert {"LICENSE-MIT", "LICENSE-APACHE"} <= set(files)
+
+
 def test_unknown_names():
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         klnmf.nothing  # noqa: B018
