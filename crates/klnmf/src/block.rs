@@ -214,7 +214,7 @@ impl<S: Scalar> Dictionary<S> {
                 }
             },
             || {
-                rows.iter_mut().zip(kt).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
+                kernel::convert(kt, rows);
                 if let Some(packed) = packed {
                     packed.set(kt);
                 }
@@ -367,7 +367,7 @@ fn in_precision<'a, T: Scalar, S: Scalar>(values: &'a [T], room: &'a mut [S]) ->
         return unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<S>(), values.len()) };
     }
     let room = &mut room[..values.len()];
-    room.iter_mut().zip(values).for_each(|(to, v)| *to = S::from_f64(v.to_f64()));
+    kernel::convert(values, room);
     room
 }
 

@@ -151,6 +151,14 @@ pub(crate) fn weighted_log(a: &[f64], y: &[f64]) -> f64 {
     )
 }
 
+/// Numbers in another precision, as many as there is room for.
+pub(crate) fn convert<A: Scalar, B: Scalar>(from: &[A], to: &mut [B]) {
+    simd(
+        #[inline(always)]
+        || to.iter_mut().zip(from).for_each(|(to, x)| *to = B::from_f64(x.to_f64())),
+    );
+}
+
 /// Σ a_i·b_i in double precision.
 pub(crate) fn dot<A: Scalar, B: Scalar>(a: &[A], b: &[B]) -> f64 {
     simd(
