@@ -88,7 +88,10 @@ def test_ctrl_c(work):
     program.stdout.readline()
     time.sleep(1)
     program.send_signal(signal.SIGINT)
-    _, errors = program.communicate(timeout=30)
+    try:
+        _, errors = program.communicate(timeout=30)
+    finally:
+        program.kill()
     assert "KeyboardInterrupt" in errors
 
 
