@@ -1,9 +1,12 @@
 """The functions: what they take, what they give, what they refuse."""
 
+import io
+
 import klnmf
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tqdm import tqdm
 
 
 def divergence(V, W, H):
@@ -212,6 +215,22 @@ def test_progress(counts, capsys):
     model = klnmf.factorize(counts, 4, progress=True)
     klnmf.decompose(counts, model.W, progress=True)
     assert "access" in capsys.readouterr().err
+
+
+def test_progress_comes_to_its_end(counts, monkeypatch):
+    bars = []
+
+    def bar(total, unit):
+        bars.append(tqdm(total=total, unit=unit, leave=False, file=io.StringIO()))
+        return bars[-1]
+
+    monkeypatch.setattr(klnmf._progress, "_bar", bar)
+    model = klnmf.factorize(counts, 4, progress=True)
+    klnmf.decompose(counts, model.W, progress=True)
+    assert [bar.n for bar in bars] == [model.iterations, counts.shape[1]]
+    with pytest.raises(ZeroDivisionError):
+        klnmf.factorize(counts, 4, progress=True, callback=lambda info: 1 / 0)
+    assert all(bar.disable for bar in bars)  # closed
 
 
 def test_memory(counts):
