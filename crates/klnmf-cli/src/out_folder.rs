@@ -1,11 +1,14 @@
 //! A folder that results go to.
 
 use anyhow::{Context, bail};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 /// The folder of the results, made when the input has been read and before the work, so that this cannot fail for that.
 pub struct OutFolder<'a> {
     path: &'a Path,
+    /// Whether it was made here.
+    made: Cell<bool>,
 }
 
 impl<'a> OutFolder<'a> {
@@ -14,7 +17,7 @@ impl<'a> OutFolder<'a> {
         if path.exists() && !path.is_dir() {
             bail!("--out {}: it is a file, give the name of a folder", path.display());
         }
-        let folder = Self { path };
+        let folder = Self { path, made: Cell::new(false) };
         if path.exists() {
             let files: Vec<PathBuf> = files.iter().map(|name| folder.file(name)).collect();
             crate::input::check_outputs(inputs, &files)?;
@@ -25,11 +28,21 @@ impl<'a> OutFolder<'a> {
     /// Makes the folder if it is not there.
     pub fn create(&self) -> anyhow::Result<()> {
         let path = self.path;
+        self.made.set(self.made.get() || !path.exists());
         std::fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))
     }
 
     /// The path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+}
+
+impl Drop for OutFolder<'_> {
+    /// Work that fails leaves no empty folder behind; one that holds anything is not removed.
+    fn drop(&mut self) {
+        if self.made.get() {
+            let _ = std::fs::remove_dir(self.path);
+        }
     }
 }
