@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// The folder of the results, made when the input has been read and before the work, so that this cannot fail for that.
 pub struct OutFolder<'a> {
     path: &'a Path,
+    inputs: Vec<PathBuf>,
     /// Whether it was made here.
     made: Cell<bool>,
 }
@@ -17,7 +18,7 @@ impl<'a> OutFolder<'a> {
         if path.exists() && !path.is_dir() {
             bail!("--out {}: it is a file, give the name of a folder", path.display());
         }
-        let folder = Self { path, made: Cell::new(false) };
+        let folder = Self { path, inputs: inputs.to_vec(), made: Cell::new(false) };
         if path.exists() {
             let files: Vec<PathBuf> = files.iter().map(|name| folder.file(name)).collect();
             crate::input::check_outputs(inputs, &files)?;
@@ -30,6 +31,12 @@ impl<'a> OutFolder<'a> {
         let path = self.path;
         self.made.set(self.made.get() || !path.exists());
         std::fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))
+    }
+
+    /// Whether a file in it is one of the inputs.
+    pub fn is_input(&self, path: &Path) -> bool {
+        let same = |input: &PathBuf| std::fs::canonicalize(input).ok() == std::fs::canonicalize(path).ok();
+        self.inputs.iter().any(same)
     }
 
     /// The path of a file in it.

@@ -316,3 +316,27 @@ fn what_goes_wrong_late_leaves_nothing() {
     place.write("late.wav", bytes);
     place.fails("separate late.wav --dictionary d.npz --out x", 1, &["late.wav", "sample 199000", "NaN"]);
 }
+
+#[test]
+fn stems_of_an_earlier_run_do_not_stay() {
+    let place = Place::new();
+    duo(&place);
+    let there = |name: &str| place.path("out").join(name).exists();
+    place.json("separate mix.wav -k 6 --max-iter 10 --out out");
+    // What the user has put there, has changed or is using stays; so does what no model names.
+    place.write("out/notes.txt", "mine");
+    fs::copy(place.path("mix.wav"), place.path("out/part07.wav")).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let same_length = fs::read(place.path("out/part05.wav")).unwrap();
+    place.write("out/part05.wav", same_length);
+    place.json("separate out/part06.wav -k 3 --max-iter 10 --out out");
+    assert!((1..=3).all(|n| there(&format!("part0{n}.wav"))) && !there("part04.wav"));
+    assert!(["notes.txt", "part05.wav", "part06.wav", "part07.wav"].iter().all(|name| there(name)));
+    // Only the last run's are known: what it left alone stays for good.
+    place.json("separate mix.wav -k 2 --max-iter 10 --out out");
+    assert!(there("part02.wav") && !there("part03.wav") && there("part06.wav"));
+    // A run that fails removes nothing.
+    place.write("text.wav", "this is no sound");
+    assert_eq!(place.run("separate text.wav -k 1 --out out").status.code(), Some(1));
+    assert!(there("part02.wav"));
+}

@@ -2,6 +2,7 @@
 
 mod explain;
 mod groups;
+mod leftovers;
 mod material;
 mod model;
 mod page;
@@ -22,6 +23,7 @@ use clap::{Args, ValueEnum};
 use explain::Learned;
 use klnmf::{Mat, Solver, Status};
 use klnmf_audio::{Frames, Stft, WavFormat};
+use leftovers::Leftovers;
 use material::Material;
 use model::{Dictionary, Sources, Weights};
 use recording::Recording;
@@ -189,6 +191,7 @@ impl Separate {
             },
         };
         folder.create()?;
+        let leftovers = Leftovers::of(&folder, &files);
         let (sources, weights, scene, stems) =
             self.split(&mut material, &stft, known, names, settings, begun, &folder, &files)?;
         let seconds = begun.elapsed().as_secs_f64();
@@ -221,7 +224,8 @@ impl Separate {
             &notes,
             seconds,
         );
-        model::write(&folder.file("model.npz"), &sources, weights, &facts)?;
+        model::write(&folder.file("model.npz"), &sources, weights, leftovers::list(&folder, &files), &facts)?;
+        leftovers.remove();
         let svg = pictures::Pictures { scene: &scene, sources: &sources, waves: &stems.waves }.svg();
         klnmf_io::atomically(&folder.file("picture.svg"), |out| {
             std::io::Write::write_all(out, svg.as_bytes())

@@ -171,14 +171,16 @@ impl Sources {
     }
 }
 
-/// Writes the model with the facts that do not change from run to run.
+/// Writes the model with the facts that do not change from run to run; `stems` as in [`super::leftovers`].
 pub fn write(
     path: &Path,
     sources: &Sources,
     weights: Weights,
+    stems: Value,
     facts: &Map<String, Value>,
 ) -> anyhow::Result<()> {
     let mut metadata = facts.clone();
+    metadata.insert("stems".into(), stems);
     ["seconds", "threads", "files"].iter().for_each(|key| drop(metadata.remove(*key)));
     metadata.insert("kind".into(), json!("separation"));
     metadata.insert("klnmf".into(), json!(env!("CARGO_PKG_VERSION")));
