@@ -340,3 +340,23 @@ fn stems_of_an_earlier_run_do_not_stay() {
     assert_eq!(place.run("separate text.wav -k 1 --out out").status.code(), Some(1));
     assert!(there("part02.wav"));
 }
+
+/// Half the bits give the same model where the tolerance allows it, and a small tolerance is kept.
+#[test]
+fn the_precision_suffices() {
+    let place = Place::new();
+    duo(&place);
+    let run = |options: &str| place.json(&format!("separate mix.wav -k 4 --out p {options}"));
+    let divergence = |found: &serde_json::Value| found["divergence"].as_f64().unwrap();
+    let [all, wide] =
+        ["", "--precision f64"].map(|options| run(&format!("--tol 0 --max-iter 400 {options}")));
+    assert!((divergence(&all) / divergence(&wide) - 1.0).abs() < 1e-6, "{all} {wide}");
+    assert_eq!(all["iterations"].as_u64(), Some(400));
+    assert!(all["relative_gap"].as_f64().unwrap() < 1e-4);
+    let [coarse, fine] = ["--tol 1e-2", "--tol 1e-7 --max-iter 5000"].map(|options| run(options));
+    for (found, tol) in [(&coarse, 1e-2), (&fine, 1e-7)] {
+        assert_eq!(found["status"].as_str(), Some("converged"), "{found}");
+        assert!(found["relative_gap"].as_f64().unwrap() <= tol);
+    }
+    assert_eq!(run("--precision f32 --max-iter 30 --tol 0")["iterations"].as_u64(), Some(30));
+}

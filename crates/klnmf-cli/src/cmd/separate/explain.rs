@@ -7,7 +7,6 @@ use crate::progress;
 use anyhow::{Context, bail};
 use klnmf::{Mat, Status};
 use klnmf_audio::Stft;
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// What came of the training recordings.
@@ -31,6 +30,7 @@ impl Separate {
         }
         let settings = klnmf::Settings { max_iter: self.max_iter.unwrap_or(20), ..settings.clone() };
         let bar = progress::bar(material.training.len(), self.output.quiet);
+        let hidden = indicatif::ProgressBar::hidden();
         let mut known = Dictionary::new();
         for (name, sound) in std::mem::take(&mut material.training) {
             bar.set_message(format!("learning {name}"));
@@ -40,7 +40,9 @@ impl Separate {
             }
             let k = self.per_source.min(v.rows() * v.cols());
             let settings = klnmf::Settings { time_limit: self.left(begun), ..settings.clone() };
-            let found = klnmf::factorize(&v, k, &settings).with_context(|| format!("--train {name}"))?;
+            let (w, h) = klnmf::init(&v, k, &settings)?;
+            let found =
+                self.factorise(&v, w, h, &settings, &hidden).with_context(|| format!("--train {name}"))?;
             if found.status == Status::Stopped {
                 return Ok(Learned::Interrupted);
             }
@@ -69,10 +71,7 @@ impl Separate {
         }
         let settings = klnmf::Settings { fixed, ..settings.clone() };
         let bar = progress::bar(settings.max_iter, self.output.quiet);
-        let found = klnmf::factorize_from(v, w, h, &settings, |info| {
-            progress::show(&bar, info);
-            ControlFlow::Continue(())
-        })?;
+        let found = self.factorise(v, w, h, &settings, &bar)?;
         bar.finish_and_clear();
         Ok(Sources::learned(known, found, self.sources, names))
     }

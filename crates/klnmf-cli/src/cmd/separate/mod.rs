@@ -1,6 +1,7 @@
 //! `klnmf separate`: a recording into its parts.
 
 mod explain;
+mod factorise;
 mod groups;
 mod leftovers;
 mod material;
@@ -15,7 +16,7 @@ mod supervised;
 mod thumbnail;
 mod told;
 
-use super::{Output, parse_seconds};
+use super::{Output, Precision, parse_seconds};
 use crate::out_folder::OutFolder;
 use crate::{input, interrupt, summary};
 use anyhow::{Context, bail};
@@ -101,6 +102,10 @@ pub struct Separate {
     /// Stop after this many seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
+    /// Number format to learn in; weights of known sources and certificates are always computed in f64 [default: f32 if
+    /// --tol is at least 1e-3, and if it is 0 for all but the last 50 accesses; else mixed]
+    #[arg(long, value_enum)]
+    precision: Option<Precision>,
     /// Of the random start
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
