@@ -42,6 +42,7 @@ fn blocks_have_the_frames_and_sources_of_the_whole() {
         let h = Mat::from_fn(r, frames.frames, |k, j| ((k * 5 + j * j) % 7) as f64);
         let groups = [vec![0, 2], vec![1]];
         let whole = separate(&sound, &stft, &w, &h, &groups).unwrap();
+        assert!(whole.iter().all(|source| source.len() == len));
         for most in [1, 7, 100, 100_000] {
             let mut splitter = Splitter::new(&stft, &w, &groups, channels).unwrap();
             let mut pieces = vec![vec![Vec::new(); channels]; 2];
