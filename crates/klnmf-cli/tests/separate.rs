@@ -353,7 +353,7 @@ fn the_precision_suffices() {
     assert!((divergence(&all) / divergence(&wide) - 1.0).abs() < 1e-6, "{all} {wide}");
     assert_eq!(all["iterations"].as_u64(), Some(400));
     assert!(all["relative_gap"].as_f64().unwrap() < 1e-4);
-    let [coarse, fine] = ["--tol 1e-2", "--tol 1e-7 --max-iter 5000"].map(|options| run(options));
+    let [coarse, fine] = ["--tol 1e-2", "--tol 1e-7 --max-iter 5000"].map(run);
     for (found, tol) in [(&coarse, 1e-2), (&fine, 1e-7)] {
         assert_eq!(found["status"].as_str(), Some("converged"), "{found}");
         assert!(found["relative_gap"].as_f64().unwrap() <= tol);

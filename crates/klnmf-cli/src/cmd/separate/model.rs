@@ -201,8 +201,9 @@ pub fn write(
         part_names: Some(parts),
         columns: Vec::new(),
     };
-    Ok(match aside {
+    match aside {
         None => klnmf_io::write_model(path, &model)?,
         Some(mut h) => klnmf_io::write_spooled_model(path, &model, &mut h)?,
-    })
+    }
+    Ok(())
 }
