@@ -3,6 +3,7 @@
 //! * [`read`] takes a [`Sound`] from a WAV, FLAC, OGG/Vorbis or MP3 file, [`write_wav`] writes one.
 //! * [`Stft`] turns a signal into short-time spectra and back, exactly.
 //! * [`separate`] splits a sound into sources by Wiener masks from a model of its spectrogram; the sources add up to it.
+//! * [`Reader`], [`Blocks`], [`Splitter`] and [`WavFile`] do the same piece by piece, for sounds that are too long for memory.
 //! * [`evaluate`] says how good they are, as BSS Eval does.
 //! * [`ensemble`] plays five synthetic instruments, [`training`] each of them alone.
 //!
@@ -38,6 +39,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod blocks;
 mod cholesky;
 mod decode;
 mod ensemble;
@@ -46,13 +48,16 @@ mod evaluate;
 mod resample;
 mod sound;
 mod stft;
+mod wav;
 mod wiener;
 
-pub use decode::read;
+pub use blocks::{Block, Blocks};
+pub use decode::{Reader, read};
 pub use ensemble::{ensemble, training};
 pub use error::Error;
 pub use evaluate::{Score, TAPS, evaluate, si_sdr};
 pub use realfft::num_complex::Complex;
-pub use sound::{Sound, WavFormat, write_wav};
+pub use sound::{Sound, mean};
 pub use stft::{Frames, Stft, WINDOW_MS, window_for};
-pub use wiener::{masks, separate, separate_by_blocks};
+pub use wav::{WavFile, WavFormat, write_wav};
+pub use wiener::{Splitter, masks, separate, separate_by_blocks};

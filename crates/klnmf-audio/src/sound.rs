@@ -1,9 +1,6 @@
-//! A sound in memory, and its way into a WAV file.
+//! A sound in memory.
 
 use crate::Error;
-use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::Path;
 
 /// Samples of one or more channels, nominally from −1 to 1.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,99 +56,22 @@ impl Sound {
 
     /// The mean of the channels.
     pub fn mono(&self) -> Vec<f64> {
-        let mut mean = vec![0.0; self.len()];
-        for channel in &self.channels {
-            mean.iter_mut().zip(channel).for_each(|(m, x)| *m += x);
-        }
-        mean.iter_mut().for_each(|m| *m /= self.channels.len() as f64);
-        mean
-    }
-
-    /// Channel and place of the first sample that is NaN or infinite.
-    pub(crate) fn not_finite(&self) -> Option<(usize, usize)> {
-        let place =
-            |(c, channel): (usize, &Vec<f64>)| Some((c, channel.iter().position(|x| !x.is_finite())?));
-        self.channels.iter().enumerate().find_map(place)
+        mean(&self.channels)
     }
 }
 
-/// How samples are stored in a WAV file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WavFormat {
-    /// 8-bit whole numbers.
-    Int8,
-    /// 16-bit whole numbers, as on a compact disc.
-    Int16,
-    /// 24-bit whole numbers.
-    Int24,
-    /// 32-bit whole numbers.
-    Int32,
-    /// 32-bit floating point: nothing is clipped.
-    #[default]
-    Float32,
+/// The mean of channels of one length.
+pub fn mean<S: AsRef<[f64]>>(channels: &[S]) -> Vec<f64> {
+    let mut mean = vec![0.0; channels.first().map_or(0, |channel| channel.as_ref().len())];
+    for channel in channels {
+        mean.iter_mut().zip(channel.as_ref()).for_each(|(m, x)| *m += x);
+    }
+    mean.iter_mut().for_each(|m| *m /= channels.len() as f64);
+    mean
 }
 
-impl WavFormat {
-    fn bits(self) -> u16 {
-        match self {
-            WavFormat::Int8 => 8,
-            WavFormat::Int16 => 16,
-            WavFormat::Int24 => 24,
-            WavFormat::Int32 | WavFormat::Float32 => 32,
-        }
-    }
-
-    fn kind(self) -> hound::SampleFormat {
-        if self == WavFormat::Float32 { hound::SampleFormat::Float } else { hound::SampleFormat::Int }
-    }
-}
-
-/// Writes a WAV file, in full or not at all, and says how many samples had to be clipped to the range of whole numbers.
-pub fn write_wav(path: &Path, sound: &Sound, format: WavFormat) -> Result<usize, Error> {
-    sound.check()?;
-    if let Some((c, i)) = sound.not_finite() {
-        return Err(Error::signal("channel", c, format!("is {} at sample {i}", sound.channels[c][i])));
-    }
-    let spec = hound::WavSpec {
-        // More channels than 16 bits can count are also more bytes than 32 bits can: the check below refuses them.
-        channels: u16::try_from(sound.channels.len()).unwrap_or(u16::MAX),
-        sample_rate: sound.rate,
-        bits_per_sample: format.bits(),
-        sample_format: format.kind(),
-    };
-    let moment = sound.channels.len() as u64 * u64::from(format.bits() / 8);
-    let most = u64::from(u32::MAX) - 1024;
-    if moment > u64::from(u16::MAX) || moment * (sound.len() as u64).max(u64::from(sound.rate)) > most {
-        let must = "a WAV file holds less than 4 GiB: cut the sound into pieces";
-        return Err(Error::setting("samples", sound.len() * sound.channels.len(), must));
-    }
-    let mut clipped = 0;
-    klnmf_io::atomically(path, |out| {
-        clipped = put(out, spec, sound).map_err(|why| match why {
-            hound::Error::IoError(why) => why,
-            why => io::Error::other(why),
-        })?;
-        Ok(())
-    })?;
-    Ok(clipped)
-}
-
-fn put(out: &mut BufWriter<File>, spec: hound::WavSpec, sound: &Sound) -> hound::Result<usize> {
-    let mut wav = hound::WavWriter::new(out, spec)?;
-    let unit = 2f64.powi(i32::from(spec.bits_per_sample) - 1);
-    let mut clipped = 0;
-    for i in 0..sound.len() {
-        for channel in &sound.channels {
-            if spec.sample_format == hound::SampleFormat::Float {
-                wav.write_sample(channel[i] as f32)?;
-                continue;
-            }
-            let level = (channel[i] * unit).round();
-            let kept = level.clamp(-unit, unit - 1.0);
-            clipped += usize::from(kept != level);
-            wav.write_sample(kept as i32)?;
-        }
-    }
-    wav.finalize()?;
-    Ok(clipped)
+/// Channel and place of the first sample that is NaN or infinite.
+pub(crate) fn not_finite<S: AsRef<[f64]>>(channels: &[S]) -> Option<(usize, usize)> {
+    let place = |(c, channel): (usize, &S)| Some((c, channel.as_ref().iter().position(|x| !x.is_finite())?));
+    channels.iter().enumerate().find_map(place)
 }

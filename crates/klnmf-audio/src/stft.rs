@@ -101,22 +101,24 @@ impl Stft {
         assert_eq!(shape, (bins, count, bins * count), "bins, frames and entries of {len} samples");
         let mut work = self.work();
         let (mut bins, mut piece) = (self.forward.make_output_vec(), vec![0.0; self.window]);
-        let mut sums = Sums::new(self, len);
+        let mut sums = Sums::new(self);
         let mut signal = Vec::with_capacity(len);
         for frame in frames.data.chunks_exact(self.bins()) {
             bins.copy_from_slice(frame);
             self.synthesise(&mut bins, &mut piece, &mut work);
             sums.add(&piece, &mut signal);
         }
+        signal.truncate(len);
         signal
     }
 
     /// Silence before the first sample of the signal.
-    fn lead(&self) -> usize {
+    pub(crate) fn lead(&self) -> usize {
         self.window - self.hop
     }
 
-    fn transform(&self, signal: &[f64], frames: usize, lead: usize) -> Frames {
+    /// Frames of a signal with `lead` samples of silence before it.
+    pub(crate) fn transform(&self, signal: &[f64], frames: usize, lead: usize) -> Frames {
         let mut data = vec![Complex::default(); self.bins() * frames];
         data.par_chunks_mut(self.bins())
             .enumerate()
@@ -124,9 +126,9 @@ impl Stft {
         Frames { bins: self.bins(), frames, data }
     }
 
-    /// Frame `j` of the signal.
+    /// Frame `j` of a signal that begins with its lead.
     pub(crate) fn analyse(&self, signal: &[f64], j: usize, bins: &mut [Complex<f64>], work: &mut Work) {
-        self.analyse_at(signal, j, self.lead(), bins, work);
+        self.analyse_at(signal, j, 0, bins, work);
     }
 
     /// Frame `j` where `lead` samples of silence come before the signal.
@@ -196,24 +198,19 @@ pub(crate) struct Sums {
     hop: usize,
     /// Samples of the lead still to be dropped.
     lead: usize,
-    /// Samples of the signal still to come.
-    left: usize,
 }
 
 impl Sums {
-    pub fn new(stft: &Stft, len: usize) -> Self {
-        Self { sums: vec![0.0; stft.window], hop: stft.hop, lead: stft.lead(), left: len }
+    pub fn new(stft: &Stft) -> Self {
+        Self { sums: vec![0.0; stft.window], hop: stft.hop, lead: stft.lead() }
     }
 
-    /// Adds the next frame, and appends the samples that are finished to `signal`.
+    /// Adds the next frame, and appends the samples that are finished to `signal`; the last frames may reach beyond its end.
     pub fn add(&mut self, piece: &[f64], signal: &mut Vec<f64>) {
         self.sums.iter_mut().zip(piece).for_each(|(sum, x)| *sum += x);
         let dropped = self.lead.min(self.hop);
-        let finished = &self.sums[dropped..self.hop];
-        let finished = &finished[..finished.len().min(self.left)];
-        signal.extend_from_slice(finished);
+        signal.extend_from_slice(&self.sums[dropped..self.hop]);
         self.lead -= dropped;
-        self.left -= finished.len();
         self.sums.copy_within(self.hop.., 0);
         let end = self.sums.len() - self.hop;
         self.sums[end..].fill(0.0);

@@ -11,7 +11,7 @@
 //! same bits for any number of threads, and memory for one block only.
 
 use crate::stft::{Sums, Work};
-use crate::{Error, Sound, Stft};
+use crate::{Block, Blocks, Error, Sound, Stft};
 use klnmf::Mat;
 use rayon::prelude::*;
 use realfft::num_complex::Complex;
@@ -54,40 +54,116 @@ pub fn separate_by_blocks<E: From<Error>>(
     groups: &[Vec<usize>],
     mut give: impl FnMut(&[Vec<Vec<f64>>]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let model = Model::new(w, h, groups)?;
-    model.check(sound, stft)?;
-    let (channels, total, window) = (sound.channels.len(), stft.frames(sound.len()), stft.window());
-    let pieces = groups.len() * channels * window;
-    let mut frames = vec![0.0; pieces * BLOCK.min(total)];
-    let mut sums: Vec<Vec<Sums>> =
-        groups.iter().map(|_| (0..channels).map(|_| Sums::new(stft, sound.len())).collect()).collect();
-    let mut blocks = vec![vec![Vec::new(); channels]; groups.len()];
-    for first in (0..total).step_by(BLOCK) {
-        let frames = &mut frames[..pieces * BLOCK.min(total - first)];
-        frames.par_chunks_mut(pieces).enumerate().for_each_init(
-            || Buffers::new(stft, &model),
-            |b, (j, out)| model.frame(sound, stft, first + j, out, b),
-        );
-        blocks.par_iter_mut().zip(&mut sums).enumerate().for_each(|(s, (block, sums))| {
-            for (c, (channel, sums)) in block.iter_mut().zip(sums).enumerate() {
-                channel.clear();
-                let own = frames[(s * channels + c) * window..].chunks(pieces);
-                own.for_each(|piece| sums.add(&piece[..window], channel));
-            }
-        });
-        give(&blocks)?;
+    check_model(w, h, groups)?;
+    sound.check()?;
+    let (model, spectra) = ((w.rows(), h.cols()), (stft.bins(), stft.frames(sound.len())));
+    if model != spectra {
+        Err(Error::Shape(format!(
+            "WH is {} × {} but the spectrogram of the sound is {} × {}: use the window and hop of the model",
+            model.0, model.1, spectra.0, spectra.1
+        )))?;
+    }
+    let mut splitter = Splitter::new(stft, w, groups, sound.channels.len())?;
+    let mut blocks = Blocks::new(stft, sound.channels.len(), BLOCK);
+    let step = BLOCK * stft.hop();
+    for start in (0..sound.len()).step_by(step) {
+        let end = sound.len().min(start + step);
+        let piece: Vec<&[f64]> = sound.channels.iter().map(|channel| &channel[start..end]).collect();
+        blocks.push(&piece);
+        while let Some(block) = blocks.block(end == sound.len()) {
+            splitter.split(&block, &h.as_slice()[block.first * h.rows()..], &mut give)?;
+        }
     }
     Ok(())
 }
 
+/// Splits a sound into sources block by block.
+pub struct Splitter<'a> {
+    stft: &'a Stft,
+    model: Model<'a>,
+    channels: usize,
+    /// The samples of some frames, for every source and channel.
+    frames: Vec<f64>,
+    sums: Vec<Vec<Sums>>,
+    /// The samples that are finished, `[source][channel][sample]`.
+    finished: Vec<Vec<Vec<f64>>>,
+}
+
+impl<'a> Splitter<'a> {
+    /// For a sound of so many channels; `w` and `groups` as in [`separate`].
+    pub fn new(
+        stft: &'a Stft,
+        w: &'a Mat<f64>,
+        groups: &'a [Vec<usize>],
+        channels: usize,
+    ) -> Result<Self, Error> {
+        check_groups(w.cols(), groups)?;
+        check_factor("W", w.rows(), w.as_slice())?;
+        if w.rows() != stft.bins() || channels == 0 {
+            let what = format!(
+                "W has {} rows, the spectra {} and the sound {channels} channels: use the window of the model",
+                w.rows(),
+                stft.bins()
+            );
+            return Err(Error::Shape(what));
+        }
+        let sums = groups.iter().map(|_| (0..channels).map(|_| Sums::new(stft)).collect()).collect();
+        let finished = vec![vec![Vec::new(); channels]; groups.len()];
+        Ok(Self { stft, model: Model { w, groups }, channels, frames: Vec::new(), sums, finished })
+    }
+
+    /// Splits the next block, whose weights stand in `h`, components × frames column by column, perhaps with more behind
+    /// them; `give` is called with finished samples as in [`separate_by_blocks`].
+    pub fn split<E: From<Error>>(
+        &mut self,
+        block: &Block<'_>,
+        h: &[f64],
+        mut give: impl FnMut(&[Vec<Vec<f64>>]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Self { stft, model, channels, frames, sums, finished } = self;
+        let (stft, channels, window, r) = (*stft, *channels, stft.window(), model.w.cols());
+        let Some(h) = h.get(..r * block.frames).filter(|_| block.samples.len() == channels) else {
+            return Err(Error::Shape(format!(
+                "a block of {} frames and {} channels with {} weights for {r} components",
+                block.frames,
+                block.samples.len(),
+                h.len()
+            ))
+            .into());
+        };
+        check_factor("H", r, h)?;
+        let pieces = model.groups.len() * channels * window;
+        frames.resize(pieces * BLOCK.min(block.frames), 0.0);
+        let mut left = block.finished;
+        for first in (0..block.frames).step_by(BLOCK) {
+            let frames = &mut frames[..pieces * BLOCK.min(block.frames - first)];
+            frames.par_chunks_mut(pieces).enumerate().for_each_init(
+                || Buffers::new(stft, model),
+                |b, (j, out)| model.frame(block.samples, stft, first + j, &h[(first + j) * r..][..r], out, b),
+            );
+            finished.par_iter_mut().zip(&mut *sums).enumerate().for_each(|(s, (source, sums))| {
+                for (c, (channel, sums)) in source.iter_mut().zip(sums).enumerate() {
+                    channel.clear();
+                    let own = frames[(s * channels + c) * window..].chunks(pieces);
+                    own.for_each(|piece| sums.add(&piece[..window], channel));
+                    channel.truncate(left);
+                }
+            });
+            left -= finished[0][0].len();
+            give(finished)?;
+        }
+        Ok(())
+    }
+}
+
 /// The masks of the sources, bins × frames each; at every place they are not negative and add up to 1.
 pub fn masks(w: &Mat<f64>, h: &Mat<f64>, groups: &[Vec<usize>]) -> Result<Vec<Mat<f64>>, Error> {
-    let model = Model::new(w, h, groups)?;
-    let bins = w.rows();
+    check_model(w, h, groups)?;
+    let (model, bins) = (Model { w, groups }, w.rows());
     let mut column = vec![0.0; bins * groups.len()];
     let mut masks = vec![Mat::zeros(bins, h.cols()); groups.len()];
     for j in 0..h.cols() {
-        model.masks(j, &mut column);
+        model.masks(h.col(j), &mut column);
         for (mask, shares) in masks.iter_mut().zip(column.chunks_exact(bins)) {
             mask.col_mut(j).copy_from_slice(shares);
         }
@@ -95,61 +171,19 @@ pub fn masks(w: &Mat<f64>, h: &Mat<f64>, groups: &[Vec<usize>]) -> Result<Vec<Ma
     Ok(masks)
 }
 
-/// A model of the spectrogram whose components belong to sources.
+/// A dictionary whose components belong to sources.
 struct Model<'a> {
     w: &'a Mat<f64>,
-    h: &'a Mat<f64>,
     groups: &'a [Vec<usize>],
 }
 
-impl<'a> Model<'a> {
-    fn new(w: &'a Mat<f64>, h: &'a Mat<f64>, groups: &'a [Vec<usize>]) -> Result<Self, Error> {
-        let wrong = |what: String| Err(Error::Shape(what));
-        let components = w.cols();
-        if w.rows() == 0 || components != h.rows() {
-            let (bins, rows) = (w.rows(), h.rows());
-            return wrong(format!(
-                "W is {bins} × {components} but H has {rows} rows: give factors of one model"
-            ));
-        }
-        check_factor("W", w)?;
-        check_factor("H", h)?;
-        let mut owners = vec![0; components];
-        for &k in groups.iter().flatten() {
-            match owners.get_mut(k) {
-                Some(owners) => *owners += 1,
-                None => {
-                    return wrong(format!("a source has component {k} (from 0) but there are {components}"));
-                }
-            }
-        }
-        match owners.iter().position(|owners| *owners != 1) {
-            Some(k) => {
-                wrong(format!("component {k} (from 0) is in {} sources: it must be in one", owners[k]))
-            }
-            None if groups.is_empty() => wrong("there are no sources: give at least one group".into()),
-            None => Ok(Self { w, h, groups }),
-        }
-    }
-
-    fn check(&self, sound: &Sound, stft: &Stft) -> Result<(), Error> {
-        sound.check()?;
-        let (model, spectra) = ((self.w.rows(), self.h.cols()), (stft.bins(), stft.frames(sound.len())));
-        if model == spectra {
-            return Ok(());
-        }
-        Err(Error::Shape(format!(
-            "WH is {} × {} but the spectrogram of the sound is {} × {}: use the window and hop of the model",
-            model.0, model.1, spectra.0, spectra.1
-        )))
-    }
-
-    /// The masks of frame `j`, source after source.
-    fn masks(&self, j: usize, masks: &mut [f64]) {
+impl Model<'_> {
+    /// The masks of a frame with weights `h`, source after source.
+    fn masks(&self, h: &[f64], masks: &mut [f64]) {
         let (bins, sources) = (self.w.rows(), self.groups.len());
         masks.fill(0.0);
         for (mask, group) in masks.chunks_exact_mut(bins).zip(self.groups) {
-            for (&k, h) in group.iter().map(|k| (k, self.h[(*k, j)])) {
+            for (&k, h) in group.iter().map(|k| (k, h[*k])) {
                 mask.iter_mut().zip(self.w.col(k)).for_each(|(m, w)| *m += h * w);
             }
         }
@@ -162,18 +196,26 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The samples of frame `j`, for every source and channel.
-    fn frame(&self, sound: &Sound, stft: &Stft, j: usize, out: &mut [f64], buffers: &mut Buffers) {
+    /// The samples of frame `j` of a block, with weights `h`, for every source and channel.
+    fn frame(
+        &self,
+        samples: &[Vec<f64>],
+        stft: &Stft,
+        j: usize,
+        h: &[f64],
+        out: &mut [f64],
+        buffers: &mut Buffers,
+    ) {
         let Buffers { masks, spectrum, masked, work } = buffers;
         let (bins, window) = (stft.bins(), stft.window());
-        self.masks(j, masks);
-        for (c, channel) in sound.channels.iter().enumerate() {
+        self.masks(h, masks);
+        for (c, channel) in samples.iter().enumerate() {
             stft.analyse(channel, j, spectrum, work);
             for (s, mask) in masks.chunks_exact(bins).enumerate() {
                 for ((y, x), m) in masked.iter_mut().zip(&*spectrum).zip(mask) {
                     *y = x * m;
                 }
-                let place = (s * sound.channels.len() + c) * window;
+                let place = (s * samples.len() + c) * window;
                 stft.synthesise(masked, &mut out[place..][..window], work);
             }
         }
@@ -196,12 +238,43 @@ impl Buffers {
     }
 }
 
-fn check_factor(name: &'static str, factor: &Mat<f64>) -> Result<(), Error> {
-    match factor.as_slice().iter().position(|x| !(x.is_finite() && *x >= 0.0)) {
+/// Fails unless these are factors of one model whose components belong to one source each.
+fn check_model(w: &Mat<f64>, h: &Mat<f64>, groups: &[Vec<usize>]) -> Result<(), Error> {
+    let (bins, components, rows) = (w.rows(), w.cols(), h.rows());
+    if bins == 0 || components != rows {
+        return Err(Error::Shape(format!(
+            "W is {bins} × {components} but H has {rows} rows: give factors of one model"
+        )));
+    }
+    check_factor("W", bins, w.as_slice())?;
+    check_factor("H", rows, h.as_slice())?;
+    check_groups(components, groups)
+}
+
+fn check_groups(components: usize, groups: &[Vec<usize>]) -> Result<(), Error> {
+    let wrong = |what: String| Err(Error::Shape(what));
+    let mut owners = vec![0; components];
+    for &k in groups.iter().flatten() {
+        match owners.get_mut(k) {
+            Some(owners) => *owners += 1,
+            None => {
+                return wrong(format!("a source has component {k} (from 0) but there are {components}"));
+            }
+        }
+    }
+    match owners.iter().position(|owners| *owners != 1) {
+        Some(k) => wrong(format!("component {k} (from 0) is in {} sources: it must be in one", owners[k])),
+        None if groups.is_empty() => wrong("there are no sources: give at least one group".into()),
+        None => Ok(()),
+    }
+}
+
+fn check_factor(name: &'static str, rows: usize, entries: &[f64]) -> Result<(), Error> {
+    match entries.iter().position(|x| !(x.is_finite() && *x >= 0.0)) {
         None => Ok(()),
         Some(place) => {
-            let (row, col) = (place % factor.rows(), place / factor.rows());
-            Err(klnmf::Error::BadFactor { name, row, col, value: factor[(row, col)] }.into())
+            let (row, col) = (place % rows, place / rows);
+            Err(klnmf::Error::BadFactor { name, row, col, value: entries[place] }.into())
         }
     }
 }

@@ -1,11 +1,15 @@
 //! A folder that results go to.
 
 use anyhow::{Context, bail};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 /// The folder of the results, made when the input has been read and before the work, so that this cannot fail for that.
 pub struct OutFolder<'a> {
     path: &'a Path,
+    inputs: Vec<PathBuf>,
+    /// Whether it was made here.
+    made: Cell<bool>,
 }
 
 impl<'a> OutFolder<'a> {
@@ -14,7 +18,7 @@ impl<'a> OutFolder<'a> {
         if path.exists() && !path.is_dir() {
             bail!("--out {}: it is a file, give the name of a folder", path.display());
         }
-        let folder = Self { path };
+        let folder = Self { path, inputs: inputs.to_vec(), made: Cell::new(false) };
         if path.exists() {
             let files: Vec<PathBuf> = files.iter().map(|name| folder.file(name)).collect();
             crate::input::check_outputs(inputs, &files)?;
@@ -25,11 +29,27 @@ impl<'a> OutFolder<'a> {
     /// Makes the folder if it is not there.
     pub fn create(&self) -> anyhow::Result<()> {
         let path = self.path;
+        self.made.set(self.made.get() || !path.exists());
         std::fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))
+    }
+
+    /// Whether a file in it is one of the inputs.
+    pub fn is_input(&self, path: &Path) -> bool {
+        let same = |input: &PathBuf| std::fs::canonicalize(input).ok() == std::fs::canonicalize(path).ok();
+        self.inputs.iter().any(same)
     }
 
     /// The path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+}
+
+impl Drop for OutFolder<'_> {
+    /// Work that fails leaves no empty folder behind; one that holds anything is not removed.
+    fn drop(&mut self) {
+        if self.made.get() {
+            let _ = std::fs::remove_dir(self.path);
+        }
     }
 }

@@ -203,3 +203,160 @@ fn bad_sounds_get_one_line() {
     place.fails("separate mix.wav --components 3 --evaluate flute.wav --out x", 1, &["--evaluate"]);
     place.fails("separate --out x", 2, &["SOUND"]);
 }
+
+/// The recording is read, explained and written in blocks; the library does it in one go.
+#[test]
+fn blocks_make_no_difference() {
+    let place = Place::new();
+    duo(&place);
+    place.json("separate mix.wav --train flute=flute.wav --train bass=bass.wav --per-source 6 --max-iter 20 --save d.npz");
+    let dictionary = klnmf_io::read_model::<f64>(&place.path("d.npz")).unwrap();
+    let long: Vec<f64> = klnmf_audio::ensemble(45.0, 8000, 5).unwrap().iter().fold(
+        vec![0.0; 45 * 8000],
+        |mut sum, (_, sound)| {
+            sum.iter_mut().zip(&sound.channels[0]).for_each(|(sum, x)| *sum += x);
+            sum
+        },
+    );
+    let noise = |n: usize| (0..n).map(|i| ((i * 7919 + i * i * 31) % 1000) as f64 / 1000.0 - 0.5).collect();
+    let quiet = |signal: &[f64]| signal.iter().map(|x| 0.3 * x).collect::<Vec<f64>>();
+    let cases: [(&str, Vec<Vec<f64>>); 6] = [
+        // Two blocks and a bit, and one that ends with a block.
+        ("long", vec![long[..300_001].to_vec(), quiet(&long[..300_001])]),
+        ("whole", vec![long[..1535 * 93].to_vec()]),
+        ("short", vec![long[..50].to_vec()]),
+        ("one", vec![vec![0.5]]),
+        ("silence", vec![vec![0.0; 3000]; 2]),
+        ("surround", vec![noise(2001); 6]),
+    ];
+    for (name, channels) in cases {
+        let file = place.path(&format!("{name}.wav"));
+        write_wav(&file, &Sound::new(8000, channels).unwrap(), WavFormat::Float32).unwrap();
+        let sound = read(&file).unwrap();
+        let found = place.json(&format!("separate {name}.wav --dictionary d.npz --tol 1e-2 --out {name}"));
+        assert_eq!(
+            (found["mode"].as_str(), found["status"].as_str()),
+            (Some("supervised"), Some("converged"))
+        );
+        assert_eq!(found["samples"].as_u64(), Some(sound.len() as u64));
+        let number = |what: &str| found[what].as_u64().unwrap() as usize;
+        let stft = klnmf_audio::Stft::new(number("window"), number("hop")).unwrap();
+        let v = stft.forward(&sound.mono()).power();
+        let settings = klnmf::DecomposeSettings { tol: 1e-2, ..Default::default() };
+        let whole = klnmf::decompose(&v, &dictionary.w, &settings).unwrap();
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1e-9 + b.abs());
+        let sum: f64 = v.as_slice().iter().sum();
+        assert!(close(found["divergence"].as_f64().unwrap(), whole.divergence()), "{name}");
+        let gap = if sum > 0.0 { whole.gap() / sum } else { 0.0 };
+        assert!(close(found["relative_gap"].as_f64().unwrap(), gap), "{name}: {gap}");
+        let model = klnmf_io::read_model::<f64>(&place.path(name).join("model.npz")).unwrap();
+        assert_eq!((model.h.rows(), model.h.cols()), (12, v.cols()));
+        let most = whole.h.as_slice().iter().copied().fold(0.0, f64::max);
+        let pairs = model.h.as_slice().iter().zip(whole.h.as_slice());
+        assert!(pairs.fold(0.0f64, |worst, (a, b)| worst.max((a - b).abs())) <= 1e-9 * most, "{name}");
+        let groups = [(0..6).collect(), (6..12).collect()];
+        let sources = klnmf_audio::separate(&sound, &stft, &dictionary.w, &whole.h, &groups).unwrap();
+        let parts = stems(&place, name, &found);
+        for (part, source) in parts.iter().zip(&sources) {
+            assert!(distance(std::slice::from_ref(part), source) < 1e-6, "{name}");
+        }
+        assert!(distance(&parts, &sound) < 1e-6, "{name}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_the_stems_so_far() {
+    let place = Place::new();
+    duo(&place);
+    place.json(
+        "separate mix.wav --train flute=flute.wav --train bass=bass.wav --per-source 12 --save d.npz --out d",
+    );
+    let long: Vec<f64> = (0..16_000_000u64).map(|i| ((i * 7919) % 1009) as f64 / 1009.0 - 0.5).collect();
+    write_wav(&place.path("long.wav"), &Sound::new(8000, vec![long]).unwrap(), WavFormat::Int16).unwrap();
+    let mut command = place.command("separate long.wav --dictionary d.npz --tol 1e-6 --json --out out");
+    let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let hidden = || -> Vec<fs::DirEntry> {
+        let entries = fs::read_dir(place.path("out")).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).collect()
+    };
+    // The first block has been written, into files that do not have their names yet.
+    while !hidden().iter().any(|entry| entry.metadata().is_ok_and(|about| about.len() > 100_000)) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(!place.path("out/flute.wav").exists());
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["status"], "interrupted");
+    assert!(found["notes"].to_string().contains("interrupted"), "{}", found["notes"]);
+    assert!(hidden().is_empty());
+    let (parts, whole) = (stems(&place, "out", &found), read(&place.path("long.wav")).unwrap());
+    let len = parts[0].len();
+    assert!(len > 10_000 && len < whole.len() && found["samples"].as_u64() == Some(len as u64));
+    let beginning = Sound::new(8000, vec![whole.channels[0][..len].to_vec()]).unwrap();
+    assert!(distance(&parts, &beginning) < 1e-6);
+    let model = klnmf_io::read_model::<f64>(&place.path("out/model.npz")).unwrap();
+    assert_eq!(model.h.cols() as u64, found["shape"][1].as_u64().unwrap());
+}
+
+/// A sample that is no number far into a recording ends the work, and nothing is left of it.
+#[test]
+fn what_goes_wrong_late_leaves_nothing() {
+    let place = Place::new();
+    duo(&place);
+    place.json("separate mix.wav --train flute=flute.wav --per-source 4 --save d.npz --out d");
+    let signal = (0..200_000).map(|i| (i % 100) as f64 / 100.0).collect();
+    write_wav(&place.path("late.wav"), &Sound::new(8000, vec![signal]).unwrap(), WavFormat::Float32).unwrap();
+    let mut bytes = fs::read(place.path("late.wav")).unwrap();
+    let at = bytes.len() - 4 * 1000;
+    bytes[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    place.write("late.wav", bytes);
+    place.fails("separate late.wav --dictionary d.npz --out x", 1, &["late.wav", "sample 199000", "NaN"]);
+}
+
+#[test]
+fn stems_of_an_earlier_run_do_not_stay() {
+    let place = Place::new();
+    duo(&place);
+    let there = |name: &str| place.path("out").join(name).exists();
+    place.json("separate mix.wav -k 6 --max-iter 10 --out out");
+    // What the user has put there, has changed or is using stays; so does what no model names.
+    place.write("out/notes.txt", "mine");
+    fs::copy(place.path("mix.wav"), place.path("out/part07.wav")).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let same_length = fs::read(place.path("out/part05.wav")).unwrap();
+    place.write("out/part05.wav", same_length);
+    place.json("separate out/part06.wav -k 3 --max-iter 10 --out out");
+    assert!((1..=3).all(|n| there(&format!("part0{n}.wav"))) && !there("part04.wav"));
+    assert!(["notes.txt", "part05.wav", "part06.wav", "part07.wav"].iter().all(|name| there(name)));
+    // Only the last run's are known: what it left alone stays for good.
+    place.json("separate mix.wav -k 2 --max-iter 10 --out out");
+    assert!(there("part02.wav") && !there("part03.wav") && there("part06.wav"));
+    // A run that fails removes nothing.
+    place.write("text.wav", "this is no sound");
+    assert_eq!(place.run("separate text.wav -k 1 --out out").status.code(), Some(1));
+    assert!(there("part02.wav"));
+}
+
+/// Half the bits give the same model where the tolerance allows it, and a small tolerance is kept.
+#[test]
+fn the_precision_suffices() {
+    let place = Place::new();
+    duo(&place);
+    let run = |options: &str| place.json(&format!("separate mix.wav -k 4 --out p {options}"));
+    let divergence = |found: &serde_json::Value| found["divergence"].as_f64().unwrap();
+    let [all, wide] =
+        ["", "--precision f64"].map(|options| run(&format!("--tol 0 --max-iter 400 {options}")));
+    assert!((divergence(&all) / divergence(&wide) - 1.0).abs() < 1e-6, "{all} {wide}");
+    assert_eq!(all["iterations"].as_u64(), Some(400));
+    assert!(all["relative_gap"].as_f64().unwrap() < 1e-4);
+    let [coarse, fine] = ["--tol 1e-2", "--tol 1e-7 --max-iter 5000"].map(run);
+    for (found, tol) in [(&coarse, 1e-2), (&fine, 1e-7)] {
+        assert_eq!(found["status"].as_str(), Some("converged"), "{found}");
+        assert!(found["relative_gap"].as_f64().unwrap() <= tol);
+    }
+    assert_eq!(run("--precision f32 --max-iter 30 --tol 0")["iterations"].as_u64(), Some(30));
+}

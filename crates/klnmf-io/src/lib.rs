@@ -42,14 +42,16 @@ mod number;
 mod output;
 mod scipy;
 mod source;
+mod spool;
 mod summary;
 mod table;
 mod text;
 
 pub use error::Error;
-pub use model::{Model, read_model, write_model};
+pub use model::{Model, read_metadata, read_model, write_model, write_spooled_model};
 pub use npy::write_npy;
-pub use output::atomically;
+pub use output::{NewFile, atomically};
+pub use spool::Spool;
 pub use summary::{ArrayInfo, Summary, peek};
 pub use table::{Stored, Table, read, read_dense};
 pub use text::write_csv;

@@ -5,6 +5,7 @@ use crate::error::{Error, Fault};
 use crate::npy;
 use crate::output::atomically;
 use crate::source::Source;
+use crate::spool::Spool;
 use klnmf::{Mat, Scalar};
 use std::io::{self, Seek, Write};
 use std::path::Path;
@@ -70,6 +71,15 @@ pub fn read_model<T: Scalar>(path: &Path) -> Result<Model<T>, Error> {
     read(path).map_err(|fault| fault.at(path))
 }
 
+/// What [`Model::metadata`] was when the model was written, without reading its numbers.
+pub fn read_metadata(path: &Path) -> Result<String, Error> {
+    let text = || -> Result<String, Fault> {
+        let source = Source::new(path)?;
+        Ok(Archive::open(&source)?.in_array("metadata", |array| array.texts())?.concat())
+    };
+    text().map_err(|fault| fault.at(path))
+}
+
 fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
     let source = Source::new(path)?;
     let mut archive = Archive::open(&source)?;
@@ -92,10 +102,23 @@ fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
 /// The arrays are `W`, `H` (Fortran order), `metadata` (a text without dimensions) and, where there are names,
 /// `row_names`, `col_names` and `part_names`, and the arrays of `columns`.
 pub fn write_model<T: Scalar>(path: &Path, model: &Model<T>) -> Result<(), Error> {
+    write_with(path, model, None)
+}
+
+/// [`write_model`] for weights that have been put aside on disk; `model.h` has their rows and no columns.
+pub fn write_spooled_model(path: &Path, model: &Model<f64>, h: &mut Spool) -> Result<(), Error> {
+    if (model.h.rows(), model.h.cols()) != (h.rows(), 0) {
+        let what = format!("the weights on disk have {} rows and the model {}", h.rows(), model.h.rows());
+        return Err(Fault::Content(what).at(path));
+    }
+    write_with(path, model, Some(h))
+}
+
+fn write_with<T: Scalar>(path: &Path, model: &Model<T>, h: Option<&mut Spool>) -> Result<(), Error> {
     model.check().map_err(|fault| fault.at(path))?;
     atomically(path, |out| {
         let mut out = Patient { out, failure: None };
-        let written = write(&mut out, model);
+        let written = write(&mut out, model, h);
         out.failure.map_or(written, Err)
     })
 }
@@ -139,13 +162,23 @@ impl<W: Seek> Seek for Patient<W> {
     }
 }
 
-fn write<T: Scalar>(out: impl Write + Seek, model: &Model<T>) -> io::Result<()> {
+fn write<T: Scalar>(out: impl Write + Seek, model: &Model<T>, spool: Option<&mut Spool>) -> io::Result<()> {
     let mut zip = ZipWriter::new(out);
-    for (name, matrix) in [("W", &model.w), ("H", &model.h)] {
-        // Floating-point numbers hardly shrink, so they are stored as they are and read at the speed of the disk.
-        let bytes = size_of_val(matrix.as_slice()) as u64;
-        zip.start_file(format!("{name}.npy"), options(CompressionMethod::Stored, bytes))?;
-        npy::write_matrix(&mut zip, matrix)?;
+    // Floating-point numbers hardly shrink, so they are stored as they are and read at the speed of the disk.
+    let stored = |rows: usize, cols: usize| {
+        options(CompressionMethod::Stored, (rows as u64).saturating_mul((size_of::<T>() * cols) as u64))
+    };
+    zip.start_file("W.npy", stored(model.w.rows(), model.w.cols()))?;
+    npy::write_matrix(&mut zip, &model.w)?;
+    match spool {
+        Some(h) => {
+            zip.start_file("H.npy", stored(h.rows(), h.cols()))?;
+            h.write_npy(&mut zip)?;
+        }
+        None => {
+            zip.start_file("H.npy", stored(model.h.rows(), model.h.cols()))?;
+            npy::write_matrix(&mut zip, &model.h)?;
+        }
     }
     for (name, numbers) in &model.columns {
         zip.start_file(format!("{name}.npy"), options(CompressionMethod::Stored, 8 * numbers.len() as u64))?;

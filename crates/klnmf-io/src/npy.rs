@@ -326,8 +326,13 @@ pub(crate) fn write_numbers(out: &mut impl Write, numbers: &[f64]) -> io::Result
 }
 
 fn write_array<T: Scalar>(out: &mut impl Write, numbers: &[T], shape: &[u64]) -> io::Result<()> {
+    write_header(out, if size_of::<T>() == 4 { "<f4" } else { "<f8" }, shape)?;
+    bytes_of(out, numbers)
+}
+
+/// Writes the numbers alone, as they stand in a numpy array.
+pub(crate) fn bytes_of<T: Scalar>(out: &mut impl Write, numbers: &[T]) -> io::Result<()> {
     let single = size_of::<T>() == 4;
-    write_header(out, if single { "<f4" } else { "<f8" }, shape)?;
     let mut bytes = Vec::with_capacity(BLOCK);
     for block in numbers.chunks(BLOCK / size_of::<T>()) {
         bytes.clear();
@@ -356,7 +361,7 @@ pub(crate) fn write_texts(out: &mut impl Write, texts: &[String], shape: &[u64])
     Ok(())
 }
 
-fn write_header(out: &mut impl Write, descr: &str, shape: &[u64]) -> io::Result<()> {
+pub(crate) fn write_header(out: &mut impl Write, descr: &str, shape: &[u64]) -> io::Result<()> {
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': True, 'shape': {}, }}", shape_text(shape));
     // Numpy aligns the elements to 64 bytes; ten bytes come before the text and a line end closes it.
     let unpadded = 10 + text.len() + 1;

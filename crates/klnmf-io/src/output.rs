@@ -15,29 +15,69 @@ pub fn atomically(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), Error> {
-    replace(path, write).map_err(|why| Error::Write { path: path.to_owned(), why })
+    let file = NewFile::create(path)?;
+    let filled = file.writer().and_then(|mut out| {
+        write(&mut out)?;
+        out.flush()
+    });
+    filled.map_err(|why| Error::Write { path: path.to_owned(), why })?;
+    file.keep()
 }
 
-fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let old = fs::metadata(&target).ok();
-    if let Some(old) = &old
-        && !old.is_file()
-    {
-        // Opening a folder for writing fails with the right message.
-        let mut out = BufWriter::new(File::options().write(true).open(&target)?);
-        write(&mut out)?;
-        return out.flush();
+/// A file that is filled over time and appears, complete, when it is [kept](NewFile::keep): what [`atomically`] does, for a
+/// writer that cannot wait for all of the content. Dropped before that, it leaves nothing behind.
+pub struct NewFile {
+    /// What the caller calls it, for messages.
+    path: PathBuf,
+    target: PathBuf,
+    file: File,
+    /// None for what is not a regular file and is written to directly.
+    unfinished: Option<Unfinished>,
+}
+
+impl NewFile {
+    /// Begins the file that will be at `path`.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        Self::begin(path).map_err(|why| Error::Write { path: path.to_owned(), why })
     }
-    let unfinished = Unfinished { path: beside(&target)? };
-    let mut out = BufWriter::new(File::create(&unfinished.path)?);
-    write(&mut out)?;
-    out.flush()?;
-    out.get_ref().sync_all()?;
-    if let Some(old) = old {
-        fs::set_permissions(&unfinished.path, old.permissions())?;
+
+    fn begin(path: &Path) -> io::Result<Self> {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let special = fs::metadata(&target).is_ok_and(|old| !old.is_file());
+        let (file, unfinished) = if special {
+            // Opening a folder for writing fails with the right message.
+            (File::options().write(true).open(&target)?, None)
+        } else {
+            let path = beside(&target)?;
+            let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+            (file, Some(Unfinished { path }))
+        };
+        Ok(Self { path: path.to_owned(), target, file, unfinished })
     }
-    fs::rename(&unfinished.path, &target)
+
+    /// A writer to it; all that are had share one place in the file.
+    pub fn writer(&self) -> io::Result<BufWriter<File>> {
+        Ok(BufWriter::new(self.file.try_clone()?))
+    }
+
+    /// The file itself, to read back what has been written.
+    pub(crate) fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Synchronises it with the disk and puts it in its place; writers must have been flushed.
+    pub fn keep(self) -> Result<(), Error> {
+        self.settle().map_err(|why| Error::Write { path: self.path.clone(), why })
+    }
+
+    fn settle(&self) -> io::Result<()> {
+        let Some(unfinished) = &self.unfinished else { return Ok(()) };
+        self.file.sync_all()?;
+        if let Ok(old) = fs::metadata(&self.target) {
+            fs::set_permissions(&unfinished.path, old.permissions())?;
+        }
+        fs::rename(&unfinished.path, &self.target)
+    }
 }
 
 /// A hidden name in the folder of `path`, so that renaming stays within one file system.

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use klnmf::Mat;
-use klnmf_io::{Model, peek, read, read_model, write_model};
+use klnmf_io::{Model, Spool, peek, read, read_metadata, read_model, write_model, write_spooled_model};
 use std::fs;
 use std::io::Read;
 
@@ -26,6 +26,7 @@ fn round_trip() {
     let model = model();
     write_model(&file.path, &model).unwrap();
     assert_eq!(read_model::<f64>(&file.path).unwrap(), model);
+    assert_eq!(read_metadata(&file.path).unwrap(), model.metadata);
     let single = Model {
         w: model.w.cast::<f32>(),
         h: model.h.cast(),
@@ -103,4 +104,20 @@ fn cut_short() {
         fs::write(&file.path, &good[..length]).unwrap();
         message(read_model::<f64>(&file.path));
     }
+}
+
+#[test]
+fn weights_put_aside_give_the_same_bytes() {
+    let (one, two) = (temporary("one.npz", b""), temporary("two.npz", b""));
+    let whole = model();
+    write_model(&one.path, &whole).unwrap();
+    let mut spool = Spool::beside(&two.folder.path().join("H"), 2).unwrap();
+    let piece = |from: usize, cols: usize| Mat::from_fn(2, cols, |i, j| whole.h[(i, from + j)]);
+    [(0, 1), (1, 3)].into_iter().for_each(|(from, cols)| spool.push(&piece(from, cols)).unwrap());
+    let aside = Model { h: Mat::zeros(2, 0), ..model() };
+    write_spooled_model(&two.path, &aside, &mut spool).unwrap();
+    assert_eq!(fs::read(&one.path).unwrap(), fs::read(&two.path).unwrap());
+    assert!(message(write_spooled_model(&two.path, &whole, &mut spool)).contains("rows"));
+    drop(spool);
+    assert_eq!(fs::read_dir(two.folder.path()).unwrap().count(), 1);
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use klnmf_io::{Error, atomically};
+use klnmf_io::{Error, NewFile, atomically};
 use std::fs;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -88,4 +88,21 @@ fn links_and_permissions_are_kept() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read(&file.path).unwrap(), b"new");
     assert_eq!(fs::metadata(&file.path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_file_that_is_filled_over_time() {
+    let file = temporary("out.csv", b"old");
+    let dropped = NewFile::create(&file.path).unwrap();
+    dropped.writer().unwrap().write_all(b"half").unwrap();
+    assert_eq!(files(file.folder.path()).len(), 2);
+    drop(dropped);
+    assert_eq!((fs::read(&file.path).unwrap(), files(file.folder.path()).len()), (b"old".to_vec(), 1));
+    let kept = NewFile::create(&file.path).unwrap();
+    for part in [b"one ", b"two."] {
+        kept.writer().unwrap().write_all(part).unwrap();
+        assert_eq!(fs::read(&file.path).unwrap(), b"old");
+    }
+    kept.keep().unwrap();
+    assert_eq!((fs::read(&file.path).unwrap(), files(file.folder.path()).len()), (b"one two.".to_vec(), 1));
 }

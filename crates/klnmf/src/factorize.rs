@@ -266,7 +266,7 @@ pub(crate) fn run<T: Scalar>(
     let mut method = build::method(settings, &pool, &halves, &mut factors, v, first.divergence)?;
 
     clock.resume();
-    let (iteration, status) = iterate(
+    let (iteration, last, status) = iterate(
         settings,
         v.is_sparse(),
         first,
@@ -278,10 +278,11 @@ pub(crate) fn run<T: Scalar>(
     );
     clock.pause();
     if let Some(latest) = method.latest() {
-        let shown = certifier.certify(&factors.wt, &factors.h);
+        let shown =
+            last.map_or_else(|| certifier.certify(&factors.wt, &factors.h).divergence, |c| c.divergence);
         let other = clock.info(iteration, certifier.certify(&latest.wt, &latest.h));
         let holds = status != Status::Converged || settings.converged(&other);
-        if other.divergence <= shown.divergence && holds {
+        if other.divergence <= shown && holds {
             factors.copy_from(latest);
         }
     }
@@ -296,7 +297,8 @@ pub(crate) fn run<T: Scalar>(
     Ok(Solution { w: factors.wt.transpose(), h: factors.h, info, status })
 }
 
-/// Sweeps until a reason to stop turns up; the number of accesses and the reason.
+/// Sweeps until a reason to stop turns up; the number of accesses, the certificate if it is that of the last one, and the
+/// reason.
 fn iterate<T: Scalar>(
     settings: &Settings,
     sparse: bool,
@@ -306,26 +308,27 @@ fn iterate<T: Scalar>(
     factors: &mut Factors<T>,
     certifier: &mut Certifier<'_, '_, T>,
     watch: &mut Watch<'_>,
-) -> (usize, Status) {
+) -> (usize, Option<Info>, Status) {
     let show_every = settings.check_every.unwrap_or(TEST_EVERY);
     let inner = settings.inner(sparse);
     let mut iteration = 0;
     let (mut show, mut test) = (true, true);
     loop {
+        let latest = (show || test).then_some(info);
         if show && watch(&info).is_break() {
-            return (iteration, Status::Stopped);
+            return (iteration, latest, Status::Stopped);
         }
         if test && settings.tol > 0.0 && settings.converged(&info) {
-            return (iteration, Status::Converged);
+            return (iteration, latest, Status::Converged);
         }
         if settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-            return (iteration, Status::Stopped);
+            return (iteration, latest, Status::Stopped);
         }
         if iteration >= settings.max_iter {
-            return (iteration, Status::IterationLimit);
+            return (iteration, latest, Status::IterationLimit);
         }
         if settings.time_limit.is_some_and(|limit| clock.wall() >= limit) {
-            return (iteration, Status::TimeLimit);
+            return (iteration, latest, Status::TimeLimit);
         }
 
         let steps = inner.min(settings.max_iter - iteration);

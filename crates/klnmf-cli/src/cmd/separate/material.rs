@@ -1,14 +1,15 @@
 //! What a separation works on.
 
 use super::Separate;
+use super::recording::Recording;
 use anyhow::{Context, bail};
-use klnmf_audio::Sound;
+use klnmf_audio::{Reader, Sound};
 use std::path::Path;
 
 /// The recording, the true stems if they are known, and recordings to learn from.
 pub struct Material {
     pub name: String,
-    pub mix: Sound,
+    pub mix: Recording,
     pub truth: Vec<(String, Sound)>,
     pub training: Vec<(String, Sound)>,
 }
@@ -20,7 +21,7 @@ impl Separate {
             return demo(self.rate.unwrap_or(16_000), self.seed);
         }
         let path = self.path.as_deref().context("a recording is needed")?;
-        let mix = self.read(path)?;
+        let mix = self.recording(path)?;
         let named = |option: &String| -> anyhow::Result<(String, Sound)> {
             let (name, file) = option
                 .split_once('=')
@@ -35,12 +36,12 @@ impl Separate {
             if training[..at].iter().any(|(other, _)| other == name) {
                 bail!("--train {name}: two sources have this name, give each its own");
             }
-            if sound.rate != mix.rate {
+            if sound.rate != mix.rate() {
                 bail!(
                     "--train {name} has {} samples per second and the recording {}: resample both, with --rate {}",
                     sound.rate,
-                    mix.rate,
-                    sound.rate.min(mix.rate)
+                    mix.rate(),
+                    sound.rate.min(mix.rate())
                 );
             }
         }
@@ -48,6 +49,18 @@ impl Separate {
             self.evaluate.iter().map(|path| Ok((stem_name(path), self.read(path)?))).collect();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Material { name, mix, truth: truth?, training })
+    }
+
+    /// The recording itself. Where all sources are known it can be read as it is worked on, but not if it is compared with
+    /// the truth, which takes whole signals, nor if it has to be resampled, which is done by the transform of the whole.
+    fn recording(&self, path: &Path) -> anyhow::Result<Recording> {
+        if self.knows() && self.free(true) == 0 && self.evaluate.is_empty() {
+            let reader = Reader::open(path)?;
+            if self.rate.is_none_or(|rate| rate == reader.rate()) {
+                return Ok(Recording::File(Box::new(reader)));
+            }
+        }
+        Ok(Recording::memory(self.read(path)?))
     }
 
     fn read(&self, path: &Path) -> anyhow::Result<Sound> {
@@ -69,7 +82,7 @@ fn demo(rate: u32, seed: u64) -> anyhow::Result<Material> {
     let len = truth.first().map_or(0, |(_, sound)| sound.len());
     let sum = |i: usize| truth.iter().map(|(_, sound)| sound.channels[0][i]).sum();
     let mix = Sound::new(rate, vec![(0..len).map(sum).collect()])?;
-    Ok(Material { name: "the built-in ensemble".into(), mix, truth, training })
+    Ok(Material { name: "the built-in ensemble".into(), mix: Recording::memory(mix), truth, training })
 }
 
 fn stem_name(path: &Path) -> String {

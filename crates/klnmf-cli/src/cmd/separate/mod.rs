@@ -1,27 +1,38 @@
 //! `klnmf separate`: a recording into its parts.
 
 mod explain;
+mod factorise;
 mod groups;
+mod leftovers;
 mod material;
 mod model;
 mod page;
 mod pictures;
+mod recording;
+mod scene;
 mod score;
+mod stems;
+mod supervised;
+mod thumbnail;
+mod told;
 
-use super::{Output, parse_seconds, thread_count};
+use super::{Output, Precision, parse_seconds};
 use crate::out_folder::OutFolder;
 use crate::{input, interrupt, summary};
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use explain::Learned;
 use klnmf::{Mat, Solver, Status};
-use klnmf_audio::{Sound, Stft, WavFormat};
+use klnmf_audio::{Frames, Stft, WavFormat};
+use leftovers::Leftovers;
 use material::Material;
-use model::{Dictionary, Sources};
-use serde_json::{Map, Value, json};
+use model::{Dictionary, Sources, Weights};
+use recording::Recording;
+use scene::Scene;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use stems::{Stems, Written};
 
 /// Split a recording into parts that add up to it
 ///
@@ -91,6 +102,10 @@ pub struct Separate {
     /// Stop after this many seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
+    /// Number format to learn in; weights of known sources and certificates are always computed in f64 [default: f32 if
+    /// --tol is at least 1e-3, and if it is 0 for all but the last 50 accesses; else mixed]
+    #[arg(long, value_enum)]
+    precision: Option<Precision>,
     /// Of the random start
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -127,8 +142,7 @@ impl Spectrogram {
         if self == Spectrogram::Power { "power" } else { "magnitude" }
     }
 
-    fn of(self, stft: &Stft, signal: &[f64]) -> Mat<f64> {
-        let frames = stft.forward(signal);
+    fn of(self, frames: &Frames) -> Mat<f64> {
         if self == Spectrogram::Power { frames.power() } else { frames.magnitude() }
     }
 }
@@ -160,56 +174,110 @@ impl Separate {
 
     fn work(&self, settings: &klnmf::Settings) -> anyhow::Result<ExitCode> {
         let begun = Instant::now();
-        let material = self.material()?;
-        let stft = self.stft(material.mix.rate)?;
+        let mut material = self.material()?;
+        let rate = material.mix.rate();
+        let stft = self.stft(rate)?;
         let known = match &self.dictionary {
-            Some(path) => Some(Dictionary::read(path, &stft, material.mix.rate, self.spectrogram.name())?),
+            Some(path) => Some(Dictionary::read(path, &stft, rate, self.spectrogram.name())?),
             None => None,
         };
         let names = self.names(known.as_ref(), &material);
         let files = files(&names);
         let folder = self.folder(&files)?;
-        score::check(&material.truth, &material.mix, names.len(), self.taps)?;
-        self.check_memory(&material.mix, &stft, names.len())?;
+        score::check(&material.truth, material.mix.sound(), names.len(), self.taps)?;
+        self.check_size(&material.mix, &stft, names.len())?;
 
         let known = match known {
             Some(known) => Some(known),
-            None => match self.learn(&stft, &material, settings, begun)? {
+            None => match self.learn(&stft, &mut material, settings, begun)? {
                 Learned::Nothing => None,
                 Learned::All(dictionary) => Some(dictionary),
                 Learned::Interrupted => return Ok(ExitCode::from(interrupt::EXIT_CODE)),
             },
         };
-        let v = self.spectrogram.of(&stft, &material.mix.mono());
-        let settings = klnmf::Settings { time_limit: self.left(begun), ..settings.clone() };
-        let sources = self.explain(&v, known, names, &settings)?;
-        let stems = klnmf_audio::separate(&material.mix, &stft, &sources.w, &sources.h, &sources.groups)?;
+        folder.create()?;
+        let leftovers = Leftovers::of(&folder, &files);
+        let (sources, weights, scene, stems) =
+            self.split(&mut material, &stft, known, names, settings, begun, &folder, &files)?;
         let seconds = begun.elapsed().as_secs_f64();
 
-        folder.create()?;
-        let mut notes = material.mix.notes.clone();
-        notes.extend(silent_mean(&material.mix));
-        notes.extend(self.write_stems(&folder, &files, &stems)?);
+        let mut notes = material.mix.notes();
+        notes.extend(scene.silent_mean());
+        notes.extend(stems.clipping());
+        if sources.status == Status::Stopped && stems.samples < scene.samples {
+            let end = stems.samples as f64 / f64::from(rate);
+            notes.push(format!("interrupted: the stems end after {end:.1} s of the recording"));
+        }
         // The stems are there; that they cannot be scored is no reason to fail.
-        let scores =
-            match score::Scores::new(&material.truth, &material.mix, &sources.names, &stems, self.taps) {
-                Ok(scores) => scores,
-                Err(why) => {
-                    notes.push(format!("no scores: {why:#}"));
-                    None
-                }
-            };
-        let facts = self.facts(&material, &stft, &v, &sources, scores.as_ref(), &files, &notes, seconds);
-        model::write(&folder.file("model.npz"), &sources, &facts)?;
-        let svg = pictures::Pictures { mix: &material.mix, v: &v, sources: &sources, stems: &stems }.svg();
+        let mix = material.mix.sound();
+        let scores = match score::Scores::new(&material.truth, mix, &sources.names, &stems.signals, self.taps)
+        {
+            Ok(scores) => scores,
+            Err(why) => {
+                notes.push(format!("no scores: {why:#}"));
+                None
+            }
+        };
+        let facts = self.facts(
+            &material.mix,
+            &stft,
+            &scene,
+            &stems,
+            &sources,
+            scores.as_ref(),
+            &files,
+            &notes,
+            seconds,
+        );
+        model::write(&folder.file("model.npz"), &sources, weights, leftovers::list(&folder, &files), &facts)?;
+        leftovers.remove();
+        let svg = pictures::Pictures { scene: &scene, sources: &sources, waves: &stems.waves }.svg();
         klnmf_io::atomically(&folder.file("picture.svg"), |out| {
             std::io::Write::write_all(out, svg.as_bytes())
         })?;
         let page = folder.file("index.html");
         page::write(&page, &material.name, &sources, &files, &facts, &notes, scores.as_ref(), &svg)?;
-        self.tell(&material, &sources, scores.as_ref(), &notes, facts)?;
+        self.tell(&sources, scores.as_ref(), &notes, facts)?;
         let stopped = sources.status == Status::Stopped;
         Ok(if stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+    }
+
+    /// Explains the recording and writes its stems: block by block if all sources are known, else as a whole.
+    fn split(
+        &self,
+        material: &mut Material,
+        stft: &Stft,
+        known: Option<Dictionary>,
+        names: Vec<String>,
+        settings: &klnmf::Settings,
+        begun: Instant,
+        folder: &OutFolder<'_>,
+        files: &[String],
+    ) -> anyhow::Result<(Sources, Weights, Scene, Written)> {
+        let mix = &mut material.mix;
+        let (form, format) = ((mix.rate(), mix.channels()), self.format.wav());
+        let mut stems = Stems::create(folder, files, form, format, !material.truth.is_empty())?;
+        let mut scene = Scene::new(stft.bins());
+        let (sources, weights) = match known {
+            Some(known) if self.free(true) == 0 => {
+                let aside = folder.file("H");
+                self.supervised(known, mix, stft, settings, begun, &aside, &mut scene, &mut stems)?
+            }
+            known => {
+                let sound = mix.sound().context("the recording has not been read")?;
+                let v = self.spectrogram.of(&stft.forward(&sound.mono()));
+                scene.hear(&sound.channels);
+                scene.see(&v);
+                let settings = klnmf::Settings { time_limit: self.left(begun), ..settings.clone() };
+                let (sources, h) = self.explain(&v, known.as_ref(), names, &settings)?;
+                drop(v);
+                klnmf_audio::separate_by_blocks(sound, stft, &sources.w, &h, &sources.groups, |pieces| {
+                    stems.take(pieces)
+                })?;
+                (sources, Weights::Here(h))
+            }
+        };
+        Ok((sources, weights, scene, stems.finish()?))
     }
 
     fn settings(&self) -> anyhow::Result<klnmf::Settings> {
@@ -224,13 +292,13 @@ impl Separate {
             ..Default::default()
         };
         settings.validate()?;
-        let known = !self.train.is_empty() || self.dictionary.is_some();
+        let known = self.knows();
         if known && self.components.is_some() {
             // Fails now, not after the dictionaries have been learned.
             klnmf::Settings { fixed: 1, ..settings.clone() }.validate()?;
         }
-        let free = self.free(known || self.demo);
-        if self.components == Some(0) && !known && !self.demo {
+        let free = self.free(known);
+        if self.components == Some(0) && !known {
             bail!("--components 0: at least 1 is needed");
         }
         if let Some(sources) = self.sources
@@ -241,6 +309,11 @@ impl Separate {
             );
         }
         Ok(settings)
+    }
+
+    /// Whether spectra of some sources are known before the recording is heard.
+    fn knows(&self) -> bool {
+        self.demo || !self.train.is_empty() || self.dictionary.is_some()
     }
 
     /// Components to learn from the recording itself.
@@ -286,16 +359,20 @@ impl Separate {
         names
     }
 
-    /// Fails before the work if the stems cannot fit in the memory that is free.
-    fn check_memory(&self, mix: &Sound, stft: &Stft, stems: usize) -> anyhow::Result<()> {
-        let samples = (mix.len() * mix.channels.len()) as u128;
-        let frames = (stft.bins() * stft.frames(mix.len())) as u128;
-        // Stems and their means for picture and scores; the spectra, their squares, V twice.
-        let need = 8 * (2 * samples * stems as u128 + 6 * frames);
+    /// Fails before the work if the stems cannot fit into their files, or what is worked on as a whole into the memory that
+    /// is free.
+    fn check_size(&self, mix: &Recording, stft: &Stft, stems: usize) -> anyhow::Result<()> {
+        self.format.wav().check(mix.rate(), mix.channels(), mix.promised().unwrap_or(0))?;
+        let Some(sound) = mix.sound() else { return Ok(()) };
+        // Signals for the scores, and without known sources the spectra, their squares, V twice.
+        let signals = if self.evaluate.is_empty() { 0 } else { sound.len() as u128 * stems as u128 };
+        let whole = !self.knows() || self.free(true) > 0;
+        let frames = if whole { (stft.bins() * stft.frames(sound.len())) as u128 } else { 0 };
+        let need = 8 * (signals + 6 * frames);
         match input::available_memory() {
             Some(free) if need > free => bail!(
-                "{stems} stems of this recording take up to {} and {} of memory are free: bundle them with --sources, lower \
-                 the --rate, or cut the recording",
+                "this recording takes up to {} more and {} of memory are free: lower the --rate, cut the recording, or learn \
+                 dictionaries first (--train, --save)",
                 summary::bytes(need),
                 summary::bytes(free)
             ),
@@ -306,8 +383,7 @@ impl Separate {
     /// Dictionaries and weights that are fitted closer separated worse on the recordings that this was chosen on, and slightly
     /// better on the built-in ensemble.
     fn tol(&self) -> f64 {
-        let known = self.demo || !self.train.is_empty() || self.dictionary.is_some();
-        self.tol.unwrap_or(if known { 0.1 } else { 1e-4 })
+        self.tol.unwrap_or(if self.knows() { 0.1 } else { 1e-4 })
     }
 
     fn stft(&self, rate: u32) -> anyhow::Result<Stft> {
@@ -321,115 +397,15 @@ impl Separate {
         let hop = ((window as f64 * (1.0 - self.overlap)).round() as usize).max(1);
         Ok(Stft::new(window, hop.min((window / 2).max(1)))?)
     }
+}
 
-    /// Writes the stems; a note if samples had to be clipped.
-    fn write_stems(
-        &self,
-        folder: &OutFolder<'_>,
-        files: &[String],
-        stems: &[Sound],
-    ) -> anyhow::Result<Option<String>> {
-        let format = match self.format {
+impl Format {
+    fn wav(self) -> WavFormat {
+        match self {
             Format::Int16 => WavFormat::Int16,
             Format::Int24 => WavFormat::Int24,
             Format::Float32 => WavFormat::Float32,
-        };
-        let mut clipped = 0;
-        for (file, stem) in files.iter().zip(stems) {
-            clipped += klnmf_audio::write_wav(&folder.file(file), stem, format)?;
         }
-        let note = "samples of the stems are beyond the range of the format and were clipped: with --format float32 nothing is";
-        Ok((clipped > 0).then(|| format!("{clipped} {note}")))
-    }
-
-    fn facts(
-        &self,
-        material: &Material,
-        stft: &Stft,
-        v: &Mat<f64>,
-        sources: &Sources,
-        scores: Option<&score::Scores>,
-        files: &[String],
-        notes: &[String],
-        seconds: f64,
-    ) -> Map<String, Value> {
-        let mix = &material.mix;
-        let object = json!({
-            "mode": sources.mode,
-            "solver": if sources.mode == "supervised" { "decompose" } else { self.solver.solver().name() },
-            "status": summary::status(sources.status),
-            "iterations": sources.iterations,
-            "seconds": seconds,
-            "divergence": summary::number(sources.divergence),
-            "relative_gap": summary::number(sources.relative_gap),
-            "components": sources.w.cols(),
-            "sources": sources.names,
-            "files": files,
-            "rate": mix.rate,
-            "channels": mix.channels.len(),
-            "samples": mix.len(),
-            "window": stft.window(),
-            "hop": stft.hop(),
-            "spectrogram": self.spectrogram.name(),
-            "shape": [v.rows(), v.cols()],
-            "seed": self.seed,
-            "threads": thread_count(self.threads),
-            "scores": scores.map_or(Value::Null, score::Scores::json),
-            "notes": notes,
-        });
-        object.as_object().cloned().unwrap_or_default()
-    }
-
-    fn tell(
-        &self,
-        material: &Material,
-        sources: &Sources,
-        scores: Option<&score::Scores>,
-        notes: &[String],
-        facts: Map<String, Value>,
-    ) -> anyhow::Result<()> {
-        if self.output.json {
-            return summary::print_json(facts);
-        }
-        if self.output.quiet {
-            return Ok(());
-        }
-        let mix = &material.mix;
-        let mut text = format!(
-            "sound        {:.1} s, {} Hz, {} channel{}\n",
-            mix.seconds(),
-            mix.rate,
-            mix.channels.len(),
-            if mix.channels.len() == 1 { "" } else { "s" }
-        );
-        for note in notes {
-            text += &format!("note         {note}\n");
-        }
-        text += &format!(
-            "spectrogram  {} × {}, {}, windows of {} samples every {}\n",
-            facts["shape"][0],
-            facts["shape"][1],
-            self.spectrogram.name(),
-            facts["window"],
-            facts["hop"]
-        );
-        text += &format!(
-            "{:<12} {} components, {}, relative gap {:.1e}; all in {:.1} s\n",
-            sources.mode,
-            sources.w.cols(),
-            sources.status.name(),
-            sources.relative_gap,
-            facts["seconds"].as_f64().unwrap_or_default()
-        );
-        if let Some(scores) = scores {
-            text += &scores.text();
-        }
-        text += &format!(
-            "results      {}: {} stems, model.npz, picture.svg, index.html\n",
-            self.out.display(),
-            sources.names.len()
-        );
-        summary::print(&text)
     }
 }
 
@@ -443,13 +419,6 @@ impl Method {
             Method::Newton => Solver::Newton,
         }
     }
-}
-
-/// A note if the channels cancel each other: then there is nothing to factorise.
-fn silent_mean(mix: &Sound) -> Option<String> {
-    let silent = |signal: &[f64]| signal.iter().all(|x| *x == 0.0);
-    let cancels = silent(&mix.mono()) && !mix.channels.iter().all(|channel| silent(channel));
-    cancels.then(|| "the channels cancel each other, so that every stem gets an even share".into())
 }
 
 /// File names for sources: letters and digits of their names, no two alike on any file system.

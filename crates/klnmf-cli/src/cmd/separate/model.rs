@@ -1,10 +1,12 @@
 //! Known parts of sources, and how a mix is made of them and others.
 
 use super::groups::bundle;
+use super::supervised::Tally;
+use super::thumbnail::Thumbnail;
 use anyhow::{Context, bail};
-use klnmf::{Decomposition, Mat, Solution, Status};
+use klnmf::{Mat, Solution, Status};
 use klnmf_audio::Stft;
-use klnmf_io::Model;
+use klnmf_io::{Model, Spool};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -90,17 +92,26 @@ impl Dictionary {
     }
 
     /// The columns of every source.
-    fn groups(&self) -> Vec<Vec<usize>> {
+    pub fn groups(&self) -> Vec<Vec<usize>> {
         let of = |name: &String| (0..self.columns.len()).filter(|k| self.columns[*k] == *name).collect();
         self.names().iter().map(of).collect()
     }
+}
+
+/// The weights of all frames.
+pub enum Weights {
+    Here(Mat<f64>),
+    /// On disk, for a recording of any length.
+    Aside(Spool),
 }
 
 /// A mix as components, and which of them make up which source.
 pub struct Sources {
     pub mode: &'static str,
     pub w: Mat<f64>,
-    pub h: Mat<f64>,
+    /// The sums of the rows of H, and their pictures.
+    pub loudness: Vec<f64>,
+    pub activations: Thumbnail,
     pub groups: Vec<Vec<usize>>,
     pub names: Vec<String>,
     pub status: Status,
@@ -110,65 +121,66 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Nothing was known.
-    pub fn blind(found: Solution<f64>, sources: Option<usize>, names: Vec<String>) -> Self {
-        Self::learned("blind", Vec::new(), 0, found, sources, names)
-    }
-
-    /// Some sources were known, others were learned.
-    pub fn semi(known: Dictionary, found: Solution<f64>, sources: Option<usize>, names: Vec<String>) -> Self {
-        Self::learned("semi", known.groups(), known.w.cols(), found, sources, names)
-    }
-
-    fn learned(
-        mode: &'static str,
-        mut groups: Vec<Vec<usize>>,
-        fixed: usize,
+    /// Some components were learned with their weights: the first so many are those of `known`, the others are bundled.
+    pub fn learned(
+        known: Option<&Dictionary>,
         found: Solution<f64>,
         sources: Option<usize>,
         names: Vec<String>,
-    ) -> Self {
-        let free = found.w.cols() - fixed;
-        let mut new = bundle(&found.w, &found.h, fixed, sources.unwrap_or(free));
+    ) -> (Self, Mat<f64>) {
+        let Solution { w, h, info, status } = found;
+        let fixed = known.map_or(0, |known| known.w.cols());
+        let mut new = bundle(&w, &h, fixed, sources.unwrap_or(w.cols() - fixed));
         // The loudest first.
-        let loudness = found.h.row_sums();
+        let loudness = h.row_sums();
         let loud = |group: &Vec<usize>| group.iter().map(|k| loudness[*k]).sum::<f64>();
         new.sort_by(|a, b| loud(b).total_cmp(&loud(a)));
+        let mut groups = known.map_or(Vec::new(), Dictionary::groups);
         groups.extend(new);
-        let Solution { w, h, info, status } = found;
-        Self {
-            mode,
+        let mut activations = Thumbnail::new(h.rows());
+        (0..h.cols()).for_each(|j| activations.add(h.col(j).iter().copied()));
+        let sources = Self {
+            mode: if known.is_some() { "semi" } else { "blind" },
             w,
-            h,
+            loudness,
+            activations,
             groups,
             names,
             status,
             iterations: info.iteration,
             divergence: info.divergence,
             relative_gap: info.relative_gap(),
-        }
+        };
+        (sources, h)
     }
 
     /// All sources were known.
-    pub fn supervised(known: Dictionary, found: Decomposition<f64>, sum: f64) -> Self {
-        let (names, groups) = (known.names(), known.groups());
+    pub fn supervised(known: Dictionary, found: Tally) -> Self {
         Self {
             mode: "supervised",
-            groups,
-            names,
-            status: found.status,
-            iterations: found.columns.iter().map(|c| c.iterations).max().unwrap_or(0),
-            divergence: found.divergence(),
-            relative_gap: if sum > 0.0 { found.gap() / sum } else { 0.0 },
+            groups: known.groups(),
+            names: known.names(),
             w: known.w,
-            h: found.h,
+            loudness: found.loudness,
+            activations: found.activations,
+            status: found.status,
+            iterations: found.iterations,
+            divergence: found.divergence,
+            relative_gap: if found.sum > 0.0 { found.gap / found.sum } else { 0.0 },
         }
     }
 }
 
-/// Writes the model with the facts that do not change from run to run.
-pub fn write(path: &Path, sources: &Sources, facts: &Map<String, Value>) -> anyhow::Result<()> {
+/// Writes the model with the facts that do not change from run to run; `stems` as in [`super::leftovers`].
+pub fn write(
+    path: &Path,
+    sources: &Sources,
+    weights: Weights,
+    stems: Value,
+    facts: &Map<String, Value>,
+) -> anyhow::Result<()> {
     let mut metadata = facts.clone();
+    metadata.insert("stems".into(), stems);
     ["seconds", "threads", "files"].iter().for_each(|key| drop(metadata.remove(*key)));
     metadata.insert("kind".into(), json!("separation"));
     metadata.insert("klnmf".into(), json!(env!("CARGO_PKG_VERSION")));
@@ -176,14 +188,22 @@ pub fn write(path: &Path, sources: &Sources, facts: &Map<String, Value>) -> anyh
     for (name, group) in sources.names.iter().zip(&sources.groups) {
         group.iter().for_each(|k| parts[*k].clone_from(name));
     }
+    let (h, aside) = match weights {
+        Weights::Here(h) => (h, None),
+        Weights::Aside(spool) => (Mat::zeros(spool.rows(), 0), Some(spool)),
+    };
     let model = Model {
         w: sources.w.clone(),
-        h: sources.h.clone(),
+        h,
         metadata: Value::Object(metadata).to_string(),
         row_names: None,
         col_names: None,
         part_names: Some(parts),
         columns: Vec::new(),
     };
-    Ok(klnmf_io::write_model(path, &model)?)
+    match aside {
+        None => klnmf_io::write_model(path, &model)?,
+        Some(mut h) => klnmf_io::write_spooled_model(path, &model, &mut h)?,
+    }
+    Ok(())
 }

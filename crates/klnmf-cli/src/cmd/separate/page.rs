@@ -20,10 +20,10 @@ pub fn write(
 ) -> anyhow::Result<()> {
     let mut environment = Environment::new();
     environment.add_template("separate.html", include_str!("separate.html"))?;
-    let total: f64 = sources.h.as_slice().iter().sum();
-    let loudness = sources.h.row_sums();
-    let share =
-        |group: &Vec<usize>| group.iter().map(|k| loudness[*k]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
+    let total: f64 = sources.loudness.iter().sum();
+    let share = |group: &Vec<usize>| {
+        group.iter().map(|k| sources.loudness[*k]).sum::<f64>() / total.max(f64::MIN_POSITIVE)
+    };
     let stems: Vec<_> = sources
         .names
         .iter()

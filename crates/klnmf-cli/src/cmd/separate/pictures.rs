@@ -1,8 +1,8 @@
 //! The recording, its spectrogram, the model and the stems in one picture, as in the paper's last figure.
 
 use super::model::Sources;
-use klnmf::Mat;
-use klnmf_audio::Sound;
+use super::scene::Scene;
+use super::thumbnail::Thumbnail;
 use std::fmt::Write as _;
 
 /// Width of the picture, of its labels, and heights of a waveform, a spectrogram and a line of the model.
@@ -11,8 +11,8 @@ const LABEL: f64 = 110.0;
 const WAVE: f64 = 44.0;
 const IMAGE: f64 = 150.0;
 const ROW: f64 = 22.0;
-/// Columns and rows of an image at most.
-const MOST: (usize, usize) = (800, 160);
+/// Columns of an image at most.
+const MOST_COLUMNS: usize = 800;
 /// The decibels below the loudest that are still shown.
 const RANGE: f64 = 80.0;
 /// Components that are drawn.
@@ -20,28 +20,24 @@ const MOST_ROWS: usize = 24;
 
 /// What is drawn.
 pub struct Pictures<'a> {
-    pub mix: &'a Sound,
-    pub v: &'a Mat<f64>,
+    pub scene: &'a Scene,
     pub sources: &'a Sources,
-    pub stems: &'a [Sound],
+    /// The stems.
+    pub waves: &'a [Thumbnail],
 }
 
 impl Pictures<'_> {
     pub fn svg(&self) -> String {
         let mut panels = Panels { body: String::new(), y: 8.0 };
-        let peak = peak(self.mix);
-        panels.wave("recording", &self.mix.mono(), peak, 0);
-        panels.image("spectrogram, dB", self.v);
+        let peak = self.scene.peak.max(1e-12);
+        panels.wave("recording", &self.scene.wave, peak, 0);
+        panels.image("spectrogram, dB", &self.scene.spectrogram);
         panels.model(self.sources);
-        for (n, (name, stem)) in self.sources.names.iter().zip(self.stems).enumerate().take(MOST_ROWS) {
-            panels.wave(name, &stem.mono(), peak, n + 1);
+        for (n, (name, wave)) in self.sources.names.iter().zip(self.waves).enumerate().take(MOST_ROWS) {
+            panels.wave(name, wave, peak, n + 1);
         }
         panels.finish()
     }
-}
-
-fn peak(sound: &Sound) -> f64 {
-    sound.channels.iter().flatten().fold(0.0f64, |most, x| most.max(x.abs())).max(1e-12)
 }
 
 /// Panels below one another.
@@ -58,18 +54,17 @@ impl Panels {
             write!(self.body, "<text x=\"{x}\" y=\"{y:.0}\" text-anchor=\"end\">{}</text>", escape(&text));
     }
 
-    /// The envelope of a signal: the lowest and the highest sample for every column of the picture.
-    fn wave(&mut self, name: &str, signal: &[f64], peak: f64, colour: usize) {
+    /// The envelope of a signal.
+    fn wave(&mut self, name: &str, wave: &Thumbnail, peak: f64, colour: usize) {
         self.label(name, WAVE);
-        let columns = ((WIDTH - LABEL) as usize).min(signal.len()).max(1);
+        let columns = ((WIDTH - LABEL) as usize).min(wave.cols()).max(1);
         let middle = self.y + WAVE / 2.0;
+        let [low, high] = [0, 1].map(|i| thin(&wave.row(i), columns));
         let (mut upper, mut lower) = (String::new(), Vec::new());
-        for c in 0..columns {
-            let piece = &signal[c * signal.len() / columns..(c + 1) * signal.len() / columns];
-            let (low, high) = piece.iter().fold((0.0f64, 0.0f64), |(l, h), x| (l.min(*x), h.max(*x)));
+        for (c, (low, high)) in low.iter().zip(&high).enumerate() {
             let x = LABEL + c as f64 * (WIDTH - LABEL) / columns as f64;
             let _ = write!(upper, "{x:.1},{:.1} ", middle - high / peak * WAVE / 2.0);
-            lower.push(format!("{x:.1},{:.1} ", middle - low / peak * WAVE / 2.0));
+            lower.push(format!("{x:.1},{:.1} ", middle + low / peak * WAVE / 2.0));
         }
         lower.reverse();
         let _ =
@@ -78,20 +73,14 @@ impl Panels {
     }
 
     /// A matrix in decibels, low frequencies at the bottom, as an image of its own.
-    fn image(&mut self, name: &str, v: &Mat<f64>) {
+    fn image(&mut self, name: &str, v: &Thumbnail) {
         self.label(name, IMAGE);
-        let (cols, rows) = (v.cols().min(MOST.0), v.rows().min(MOST.1));
-        let small = Mat::from_fn(rows, cols, |i, j| {
-            let part =
-                |n: usize, of: usize, all: usize| n * all / of..((n + 1) * all / of).max(n * all / of + 1);
-            let cells = part(j, cols, v.cols()).flat_map(|j| part(i, rows, v.rows()).map(move |i| v[(i, j)]));
-            cells.fold(0.0, f64::max)
-        });
-        let most = small.as_slice().iter().copied().fold(0.0, f64::max);
+        let (cols, rows) = (v.cols().min(MOST_COLUMNS), v.rows());
+        let most = (0..rows).flat_map(|i| v.row(i)).fold(0.0, f64::max);
         let mut pixels = Vec::with_capacity(rows * cols);
         for i in (0..rows).rev() {
-            for j in 0..cols {
-                let decibels = if most > 0.0 { 10.0 * (small[(i, j)] / most).log10() } else { -RANGE };
+            for x in thin(&v.row(i), cols) {
+                let decibels = if most > 0.0 { 10.0 * (x / most).log10() } else { -RANGE };
                 pixels.push((255.0 * (decibels / RANGE).clamp(-1.0, 0.0) + 255.0) as u8);
             }
         }
@@ -111,8 +100,7 @@ impl Panels {
     /// For the loudest components of every source the spectrum on the left and the activation on the right.
     fn model(&mut self, sources: &Sources) {
         let (left, gap) = (220.0, 16.0);
-        let ht = sources.h.transpose();
-        let loudness = ht.col_sums();
+        let loudness = &sources.loudness;
         let each = (MOST_ROWS / sources.groups.len().max(1)).max(1);
         let loudest = |group: &Vec<usize>| {
             let mut group = group.clone();
@@ -126,7 +114,7 @@ impl Panels {
             // The ear hears ratios: square roots of the spectrum bring out what is faint.
             let spectrum: Vec<f64> = sources.w.col(k).iter().map(|x| x.sqrt()).collect();
             self.curve(&spectrum, LABEL, left, s + 1);
-            self.curve(ht.col(k), LABEL + left + gap, WIDTH - LABEL - left - gap, s + 1);
+            self.curve(&sources.activations.row(k), LABEL + left + gap, WIDTH - LABEL - left - gap, s + 1);
             self.y += ROW + 2.0;
         }
         self.y += 8.0;
@@ -138,9 +126,7 @@ impl Panels {
         let columns = (width as usize).min(values.len()).max(1);
         let base = self.y + ROW;
         let mut points = format!("{x:.1},{base:.1} ");
-        for c in 0..columns {
-            let piece = &values[c * values.len() / columns..(c + 1) * values.len() / columns];
-            let high = piece.iter().copied().fold(0.0, f64::max);
+        for (c, high) in thin(values, columns).into_iter().enumerate() {
             let height = if most > 0.0 { high / most * ROW } else { 0.0 };
             let _ =
                 write!(points, "{:.1},{:.1} ", x + (c as f64 + 0.5) * width / columns as f64, base - height);
@@ -165,6 +151,12 @@ impl Panels {
             self.body
         )
     }
+}
+
+/// The largest values in each of `columns` equal parts.
+fn thin(values: &[f64], columns: usize) -> Vec<f64> {
+    let part = |c: usize| &values[c * values.len() / columns..(c + 1) * values.len() / columns];
+    (0..columns).map(|c| part(c).iter().copied().fold(0.0, f64::max)).collect()
 }
 
 /// A grey image.

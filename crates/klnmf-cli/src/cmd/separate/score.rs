@@ -20,8 +20,13 @@ struct Line {
 }
 
 /// Fails before the work if stems like these could not be scored.
-pub fn check(truth: &[(String, Sound)], mix: &Sound, stems: usize, taps: usize) -> anyhow::Result<()> {
-    for (name, sound) in truth {
+pub fn check(
+    truth: &[(String, Sound)],
+    mix: Option<&Sound>,
+    stems: usize,
+    taps: usize,
+) -> anyhow::Result<()> {
+    for ((name, sound), mix) in truth.iter().zip(mix.into_iter().cycle()) {
         if (sound.rate, sound.len()) != (mix.rate, mix.len()) {
             bail!(
                 "--evaluate: {name} has {} samples at {} Hz and the recording {} at {} Hz: they must agree",
@@ -48,20 +53,17 @@ pub fn check(truth: &[(String, Sound)], mix: &Sound, stems: usize, taps: usize) 
 }
 
 impl Scores {
-    /// None if no truth is known. Stems and truth are compared as the means of their channels.
+    /// None if no truth is known. Stems, of which `estimates` are the means of the channels, and truth are compared as these.
     pub fn new(
         truth: &[(String, Sound)],
-        mix: &Sound,
+        mix: Option<&Sound>,
         names: &[String],
-        stems: &[Sound],
+        estimates: &[Vec<f64>],
         taps: usize,
     ) -> anyhow::Result<Option<Self>> {
-        if truth.is_empty() {
-            return Ok(None);
-        }
+        let (false, Some(mix)) = (truth.is_empty(), mix) else { return Ok(None) };
         let references: Vec<Vec<f64>> = truth.iter().map(|(_, sound)| sound.mono()).collect();
-        let estimates: Vec<Vec<f64>> = stems.iter().map(Sound::mono).collect();
-        let (scores, mix) = (evaluate(&references, &estimates, taps)?, mix.mono());
+        let (scores, mix) = (evaluate(&references, estimates, taps)?, mix.mono());
         let line = |((score, (name, _)), reference): ((Score, &(String, Sound)), &Vec<f64>)| Line {
             name: name.clone(),
             stem: names[score.estimate].clone(),

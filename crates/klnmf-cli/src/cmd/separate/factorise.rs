@@ -1,0 +1,80 @@
+//! The factorisation of a spectrogram, in the precision that suffices.
+//!
+//! Samples have 24 bits at most, and so has f32, which takes half the time. What it cannot do is to certify small gaps: its
+//! gradients have errors of some 1e-7, and a gap feels the worst of them. So it works alone where the tolerance is large, and
+//! where there is no tolerance (`--tol 0`, a number of accesses to be spent) all but the last of them are its own. Between
+//! the two the library is better at the choice: [`klnmf::Settings::mixed`]. Certificates are always those of f64.
+
+use super::Separate;
+use crate::cmd::Precision;
+use crate::progress;
+use klnmf::{Mat, Scalar, Settings, Solution, Status};
+use std::ops::ControlFlow;
+
+/// The smallest relative gap that f32 alone is trusted with.
+const CERTIFIED: f64 = 1e-3;
+/// Accesses in f64 at the end of those that nothing but their number ends: several times what it takes to make up for the
+/// rounding errors of f32.
+const LAST: usize = 50;
+/// What the positive numbers of a spectrogram may be for f32, which reaches from 1e-38 to 1e38.
+const RANGE: std::ops::RangeInclusive<f64> = 1e-25..=1e25;
+
+impl Separate {
+    /// Factors V from a start; `bar` is told of every certificate.
+    pub(super) fn factorise(
+        &self,
+        v: &Mat<f64>,
+        w: Mat<f64>,
+        h: Mat<f64>,
+        settings: &Settings,
+        bar: &indicatif::ProgressBar,
+    ) -> klnmf::Result<Solution<f64>> {
+        let settings = Settings { mixed: self.precision.map(|p| p == Precision::Mixed), ..settings.clone() };
+        let narrow = self.narrow_accesses(v, &settings);
+        if narrow == 0 {
+            return watched(v, w, h, &settings, 0, bar);
+        }
+        let early = Settings { max_iter: narrow, ..settings.clone() };
+        let found = watched(&v.cast::<f32>(), w.cast(), h.cast(), &early, 0, bar)?;
+        let (w, h) = (found.w.cast(), found.h.cast());
+        let left = settings.max_iter - narrow;
+        if left == 0 || found.status != Status::IterationLimit {
+            return Ok(Solution { w, h, info: found.info, status: found.status });
+        }
+        let seconds = std::time::Duration::from_secs_f64(found.info.seconds);
+        let time_limit = settings.time_limit.map(|limit| limit.saturating_sub(seconds));
+        let late = Settings { max_iter: left, mixed: Some(false), time_limit, ..settings };
+        let mut found = watched(v, w, h, &late, narrow, bar)?;
+        found.info.iteration += narrow;
+        Ok(found)
+    }
+
+    /// How many of the accesses are to be in f32.
+    fn narrow_accesses(&self, v: &Mat<f64>, settings: &Settings) -> usize {
+        let fits = |x: &f64| *x == 0.0 || RANGE.contains(x);
+        let wanted = match self.precision {
+            Some(Precision::F32) => settings.max_iter,
+            Some(_) => 0,
+            None if settings.tol >= CERTIFIED => settings.max_iter,
+            None if settings.tol == 0.0 => settings.max_iter.saturating_sub(LAST),
+            None => 0,
+        };
+        // What is fixed must stay as it is, to the last bit.
+        if settings.fixed == 0 && v.as_slice().iter().all(fits) { wanted } else { 0 }
+    }
+}
+
+/// A factorisation with its progress on a bar, after `before` accesses.
+fn watched<T: Scalar>(
+    v: &Mat<T>,
+    w: Mat<T>,
+    h: Mat<T>,
+    settings: &Settings,
+    before: usize,
+    bar: &indicatif::ProgressBar,
+) -> klnmf::Result<Solution<T>> {
+    klnmf::factorize_from(v, w, h, settings, |info| {
+        progress::show(bar, &klnmf::Info { iteration: before + info.iteration, ..*info });
+        ControlFlow::Continue(())
+    })
+}

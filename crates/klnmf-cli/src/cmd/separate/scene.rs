@@ -1,0 +1,54 @@
+//! What is remembered of a recording that is not kept.
+
+use super::thumbnail::Thumbnail;
+use klnmf::Mat;
+
+/// Rows of the picture of a spectrogram at most.
+const MOST_ROWS: usize = 160;
+
+/// What the pictures and notes need of the recording.
+pub struct Scene {
+    /// Of the mean of the channels.
+    pub wave: Thumbnail,
+    pub spectrogram: Thumbnail,
+    /// The largest sample of any channel.
+    pub peak: f64,
+    /// Samples per channel that were heard, and frames that were seen: fewer if the work was interrupted.
+    pub samples: usize,
+    pub frames: usize,
+}
+
+impl Scene {
+    /// Of a recording with so many frequencies.
+    pub fn new(bins: usize) -> Self {
+        let (wave, spectrogram) = (Thumbnail::of_wave(), Thumbnail::new(bins.min(MOST_ROWS)));
+        Self { wave, spectrogram, peak: 0.0, samples: 0, frames: 0 }
+    }
+
+    /// Takes the next samples.
+    pub fn hear<S: AsRef<[f64]>>(&mut self, channels: &[S]) {
+        let mean = klnmf_audio::mean(channels);
+        let samples = channels.iter().flat_map(|channel| channel.as_ref());
+        self.peak = samples.fold(self.peak, |most, x| most.max(x.abs()));
+        self.samples += mean.len();
+        self.wave.add_wave(&mean);
+    }
+
+    /// Takes the next columns of the spectrogram.
+    pub fn see(&mut self, v: &Mat<f64>) {
+        let rows = self.spectrogram.rows();
+        let part = |i: usize| i * v.rows() / rows..(i + 1) * v.rows() / rows;
+        for j in 0..v.cols() {
+            let column = v.col(j);
+            self.spectrogram.add((0..rows).map(|i| column[part(i)].iter().copied().fold(0.0, f64::max)));
+        }
+        self.frames += v.cols();
+    }
+
+    /// A note if the channels cancel each other: then there is nothing to factorise.
+    pub fn silent_mean(&self) -> Option<String> {
+        let silent = (0..2).all(|i| self.wave.row(i).iter().all(|x| *x == 0.0));
+        let cancels = silent && self.peak > 0.0;
+        cancels.then(|| "the channels cancel each other, so that every stem gets an even share".into())
+    }
+}

@@ -1,0 +1,61 @@
+//! A matrix that is kept on disk, column by column, until all of it is there: for one of which nobody knows how large it
+//! will be.
+
+use crate::Error;
+use crate::npy::{bytes_of, write_header};
+use crate::output::NewFile;
+use klnmf::Mat;
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, Write};
+use std::path::{Path, PathBuf};
+
+/// Columns that have been put aside. The file is hidden, and gone when this is dropped.
+pub struct Spool {
+    path: PathBuf,
+    file: NewFile,
+    out: BufWriter<File>,
+    rows: usize,
+    cols: usize,
+}
+
+impl Spool {
+    /// For columns of `rows` numbers, in a hidden file beside `path`.
+    pub fn beside(path: &Path, rows: usize) -> Result<Self, Error> {
+        let file = NewFile::create(path)?;
+        let out = file.writer().map_err(|why| Error::Write { path: path.to_owned(), why })?;
+        Ok(Self { path: path.to_owned(), file, out, rows, cols: 0 })
+    }
+
+    /// Puts more columns aside; panics if they have another height.
+    pub fn push(&mut self, columns: &Mat<f64>) -> Result<(), Error> {
+        assert_eq!(columns.rows(), self.rows, "rows of every piece");
+        self.cols += columns.cols();
+        bytes_of(&mut self.out, columns.as_slice())
+            .map_err(|why| Error::Write { path: self.path.clone(), why })
+    }
+
+    /// Rows of the matrix.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns so far.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Writes the matrix as a numpy array.
+    pub(crate) fn write_npy(&mut self, out: &mut impl Write) -> io::Result<()> {
+        write_header(out, "<f8", &[self.rows as u64, self.cols as u64])?;
+        self.out.flush()?;
+        let file = self.file.file();
+        file.rewind()?;
+        let copied = io::copy(file, out)?;
+        if copied != 8 * (self.rows * self.cols) as u64 {
+            return Err(io::Error::other(
+                "the columns that were put aside have been changed by another program",
+            ));
+        }
+        Ok(())
+    }
+}
