@@ -520,7 +520,7 @@ mod tests {
     #[test]
     fn names_at_any_height_find_a_place() {
         let mut boxes = Vec::new();
-        for n in 0..20 {
+        for n in 0..15 {
             place("some name", (300.0, 60.0 + 0.3 * f64::from(n % 17)), &plot(), &[], &mut boxes);
         }
         boxes.sort_by(|a, b| a.y.total_cmp(&b.y));

@@ -93,11 +93,26 @@ pub fn above(x: f64, other: f64) -> f64 {
 
 /// A share in per cent with its sign.
 pub fn signed(per_cent: f64) -> String {
-    if !per_cent.is_finite() {
+    if per_cent.abs() < 5e-4 {
+        return "0.000 %".into();
+    }
+    let sign = if per_cent < 0.0 { "−" } else { "+" };
+    sign.to_owned() + &size(per_cent)
+}
+
+/// How far a number is above or below another, in words.
+pub fn compared(x: f64, other: f64) -> String {
+    let per_cent = above(x, other);
+    format!("{} {}", size(per_cent), if per_cent < 0.0 { "below" } else { "above" })
+}
+
+fn size(per_cent: f64) -> String {
+    let size = per_cent.abs();
+    if !size.is_finite() {
         return "∞".into();
     }
-    let digits = if per_cent.abs() < 0.095 { 3 } else { 2 };
-    format!("{per_cent:+.digits$} %")
+    let digits = if size < 0.095 { 3 } else { 2 };
+    format!("{size:.digits$} %")
 }
 
 #[cfg(test)]
@@ -122,6 +137,10 @@ mod tests {
     fn numbers_are_short() {
         let all = [0.0, 0.5, 12.34, 1234.5, 8.123e6, 3.1e-7, f64::INFINITY].map(plain);
         assert_eq!(all, ["0.000", "0.500", "12.3", "1234", "8.12e6", "3.10e-7", "∞"]);
-        assert_eq!((signed(above(101.0, 100.0)).as_str(), signed(-0.01).as_str()), ("+1.00 %", "-0.010 %"));
+        assert_eq!(
+            [signed(above(101.0, 100.0)), signed(-0.01), signed(1e-9)],
+            ["+1.00 %", "−0.010 %", "0.000 %"]
+        );
+        assert_eq!([compared(99.0, 100.0), compared(3.0, 2.0)], ["1.00 % below", "50.00 % above"]);
     }
 }

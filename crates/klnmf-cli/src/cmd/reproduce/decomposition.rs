@@ -256,7 +256,11 @@ fn slower(record: &Record, problem: &str) -> Check {
     let (mua, fpa) = (end(record, problem, MUA), end(record, problem, FPA));
     Check::new(
         mua >= TIMES * fpa,
-        format!("{problem}: MUA ends at a distance of {}, FPA at {}, relative", plain(mua), plain(fpa)),
+        format!(
+            "{problem}: MUA ends {} above p*, FPA {}, relative (at least {TIMES} times)",
+            plain(mua),
+            plain(fpa)
+        ),
     )
 }
 
@@ -276,7 +280,11 @@ fn sooner(record: &Record, problem: &str, other: &str, along: Along) -> Check {
     };
     Check::new(
         fpa.is_some_and(|fpa| theirs.is_none_or(|theirs| 2.0 * fpa <= theirs)),
-        format!("{problem}: to {NEAR:.0e} above p* FPA {}, {other} {}", text(fpa), text(theirs)),
+        format!(
+            "{problem}: to {NEAR:.0e} above p* FPA {}, {other} {} (at most half)",
+            text(fpa),
+            text(theirs)
+        ),
     )
 }
 

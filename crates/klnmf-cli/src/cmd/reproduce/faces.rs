@@ -1,6 +1,6 @@
 //! Section 4.2: parts of images, and how many steps to take on one factor.
 
-use super::claim::{Check, Claim, above, signed};
+use super::claim::{Check, Claim, compared};
 use super::decomposition;
 use super::experiment::checksum;
 use super::factorisation::{self, INNER, Judge, PROBLEM, with_inner};
@@ -48,7 +48,7 @@ impl Faces {
             Some(path) if path.is_dir() => images::read_folder(path)?,
             Some(path) => read_matrix(path)?,
         };
-        let most = size.pick(24, 128, usize::MAX);
+        let most = size.pick(24, 100, usize::MAX);
         let step = v.cols().div_ceil(most).max(1);
         let v = Mat::from_fn(v.rows(), v.cols().div_ceil(step), |i, j| v[(i, j * step)]);
         let name = path.map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
@@ -96,7 +96,7 @@ fn read_matrix(path: &Path) -> anyhow::Result<(Mat<f64>, usize)> {
 
 /// Rank, accesses, multiplicative updates for the optimum and iterations of the convex problems.
 fn sizes(size: Size) -> (usize, usize, usize, usize) {
-    size.pick((4, 30, 50, 30), (49, 120, 250, 120), (49, 3000, 5000, 1500))
+    size.pick((4, 30, 50, 30), (49, 100, 200, 100), (49, 3000, 5000, 1500))
 }
 
 fn setup(size: Size) -> factorisation::Setup<'static> {
@@ -256,9 +256,9 @@ fn claims(record: &Record) -> Vec<Claim> {
         Check::new(
             at(judge.fpa) < at(other),
             format!(
-                "after half of FPA's time {} is {} above FPA",
+                "after half of FPA's time {} is {} FPA",
                 other.method,
-                signed(above(at(other), at(judge.fpa)))
+                compared(at(other), at(judge.fpa))
             ),
         )
     };
@@ -295,7 +295,7 @@ fn best_inner(record: &Record) -> Vec<Check> {
     let five = record.trace(PROBLEM, FPA).map_or(f64::NAN, Trace::last);
     let check = |inner: &usize| {
         let other = record.trace(PROBLEM, &with_inner(*inner)).map_or(f64::NAN, Trace::last);
-        let measured = format!("with {inner} steps FPA ends {} from that with 5", signed(above(other, five)));
+        let measured = format!("with {inner} steps FPA ends {} that with 5", compared(other, five));
         Check::new(five <= other, measured)
     };
     OTHER_INNER.iter().map(check).collect()

@@ -37,7 +37,7 @@ pub struct Piece {
 impl Piece {
     /// What a path names, or five synthetic instruments; only the beginning for small sizes.
     pub fn load(path: Option<&Path>, seed: u64, size: Size) -> anyhow::Result<Self> {
-        let seconds = size.pick(1.0, 10.0, f64::INFINITY);
+        let seconds = size.pick(1.0, 8.0, f64::INFINITY);
         let mut samples = match path {
             Some(path) => klnmf_audio::read(path)?.resampled(RATE)?.mono(),
             None => ensemble(f64::min(seconds, PIECE), seed)?,
@@ -73,7 +73,7 @@ fn ensemble(seconds: f64, seed: u64) -> anyhow::Result<Vec<f64>> {
 
 /// Rank, accesses, multiplicative updates for the optimum and iterations of the convex problems.
 fn sizes(size: Size) -> (usize, usize, usize, usize) {
-    size.pick((3, 30, 50, 30), (10, 500, 1000, 300), (10, 5000, 5000, 2000))
+    size.pick((3, 30, 50, 30), (10, 400, 800, 250), (10, 5000, 5000, 2000))
 }
 
 fn setup(size: Size) -> factorisation::Setup<'static> {

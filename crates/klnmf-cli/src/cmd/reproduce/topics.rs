@@ -1,6 +1,6 @@
 //! Section 3.6: topic models. The paper states the extension and claims that it is quicker than EM, without an experiment.
 
-use super::claim::{Check, Claim, above, plain, signed};
+use super::claim::{Check, Claim, compared, plain};
 use super::factorisation::chart;
 use super::race::{AUTO, Entrant, Lab};
 use super::record::{Record, Sheet};
@@ -269,10 +269,7 @@ fn sooner(record: &Record, problem: &str) -> Vec<Check> {
         ),
         Check::new(
             fpa.last() <= em.last(),
-            format!(
-                "at the end the divergence of FPA is {} from that of EM",
-                signed(above(fpa.last(), em.last()))
-            ),
+            format!("at the end the divergence of FPA is {} that of EM", compared(fpa.last(), em.last())),
         ),
     ]
 }

@@ -1,6 +1,6 @@
 //! Section 4.1.3: more parts for a factorisation that has converged.
 
-use super::claim::{Check, Claim, above, signed};
+use super::claim::{Check, Claim, above, compared, signed};
 use super::race::{ADMM, AUTO, Entrant, FPA, Lab, MUA};
 use super::record::Record;
 use super::section::{Along, Item, Section, line};
@@ -39,7 +39,12 @@ pub fn runs(size: Size) -> usize {
 }
 
 fn with_constant(method: &str, c: f64) -> String {
-    if c == 0.0 { format!("{method} c = 0") } else { format!("{method} c = {c:e}") }
+    format!("{method} c = {}", short(c))
+}
+
+/// 0, 1, or a power of ten.
+fn short(c: f64) -> String {
+    if c == 0.0 || c == 1.0 { c.to_string() } else { format!("{c:e}") }
 }
 
 pub fn run(lab: &Lab, size: Size) -> anyhow::Result<Record> {
@@ -181,7 +186,7 @@ fn table(record: &Record) -> Item {
         let before = record.trace(FIRST, method).map_or(f64::NAN, Trace::last);
         vec![
             method.into(),
-            if c == 0.0 { "0".into() } else { format!("{c:e}") },
+            short(c),
             format!("{before:.6e}"),
             signed(above(trace.first(), before)),
             format!("{:.6e}", trace.last()),
@@ -256,8 +261,10 @@ fn absorbs(record: &Record, name: &str) -> Check {
 
 fn alike(record: &Record, a: &str, b: &str) -> Check {
     let last = |name: &str| record.trace(SECOND, name).map_or(f64::NAN, Trace::last);
-    let difference = above(last(a), last(b));
-    Check::new(difference.abs() <= 2.0, format!("{a} ends {} from {b} (at most 2 %)", signed(difference)))
+    Check::new(
+        above(last(a), last(b)).abs() <= 2.0,
+        format!("{a} ends {} {b} (at most 2 %)", compared(last(a), last(b))),
+    )
 }
 
 /// The gain falls with c, and nearly vanishes for the smallest positive one.
@@ -269,7 +276,8 @@ fn gets_stuck(record: &Record) -> Vec<Check> {
         .map(|((_, c), name)| (c, gain(record, name)))
         .collect();
     gains.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let text: Vec<String> = gains.iter().map(|(c, gain)| format!("{gain:.2} % (c = {c:e})")).collect();
+    let text: Vec<String> =
+        gains.iter().map(|(c, gain)| format!("{gain:.2} % (c = {})", short(*c))).collect();
     let falls = gains.len() > 1 && gains.windows(2).all(|pair| pair[1].1 <= pair[0].1);
     let fpa = gain(record, &with_constant(FPA, 0.0));
     let (smallest, least) = gains.last().copied().unwrap_or((f64::NAN, f64::NAN));
@@ -325,9 +333,11 @@ mod tests {
         let lab = quiet_lab(1);
         let record = run(&lab, Size::Tiny).unwrap();
         assert_eq!(lab.runs.get(), runs(Size::Tiny));
-        for method in [FPA, ADMM, AUTO, MUA] {
+        for method in [FPA, ADMM, MUA] {
             assert!(jump(&record, &with_constant(method, 0.0)).abs() < 1e-9, "{method}");
         }
+        // What auto returns in the end may be a little better than what it last showed.
+        assert!(jump(&record, &with_constant(AUTO, 0.0)) < 1e-9);
         assert!(absorbs(&record, &with_constant(MUA, 0.0)).holds);
         assert!(!absorbs(&record, &with_constant(FPA, 0.0)).holds);
         assert!(increases(&record).holds);
