@@ -149,16 +149,19 @@ impl Axis {
 
     /// Where the ticks are, with their labels, and what all labels have to be multiplied with.
     fn ticks(&self) -> (Vec<(f64, String)>, i32) {
-        if self.log {
+        if self.log && self.high - self.low >= 0.5 {
             return (log_ticks(self.low, self.high).into_iter().map(|x| (x, short(x))).collect(), 0);
         }
-        let largest = self.low.abs().max(self.high.abs());
+        // In less than half a decade even steps serve a logarithmic axis, too.
+        let (low, high) =
+            if self.log { (10f64.powf(self.low), 10f64.powf(self.high)) } else { (self.low, self.high) };
+        let largest = low.abs().max(high.abs());
         let exponent = if (1e-2..1e5).contains(&largest) { 0 } else { largest.log10().floor() as i32 };
         let unit = 10f64.powi(exponent);
-        let step = nice_step((self.high - self.low) / 5.0);
+        let step = nice_step((high - low) / 5.0);
         let digits = (-(step / unit).log10().floor()).clamp(0.0, 9.0) as usize;
-        let first = (self.low / step - 1e-9).ceil() as i64;
-        let last = (self.high / step + 1e-9).floor() as i64;
+        let first = (low / step - 1e-9).ceil() as i64;
+        let last = (high / step + 1e-9).floor() as i64;
         // Adding zero turns a minus zero into a plus.
         let label = |x: f64| format!("{:.digits$}", x / unit + 0.0);
         ((first..=last).map(|n| n as f64 * step).map(|x| (x, label(x))).collect(), exponent)
@@ -471,15 +474,8 @@ fn nice_step(x: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].iter().map(|f| f * decade).find(|step| *step >= x * 0.999).unwrap_or(10.0 * decade)
 }
 
-/// Round numbers between two powers of ten: decades, finer where there are less than two of them, evenly spaced ones in less
-/// than half a decade.
+/// Round numbers between two powers of ten: decades, or finer where there are less than two of them.
 fn log_ticks(low: f64, high: f64) -> Vec<f64> {
-    if high - low < 0.5 {
-        let (low, high) = (10f64.powf(low), 10f64.powf(high));
-        let step = nice_step((high - low) / 5.0);
-        let steps = (low / step).ceil() as i64..=(high / step).floor() as i64;
-        return steps.map(|n| n as f64 * step).collect();
-    }
     let decades: Vec<i32> = (low.floor() as i32..=high.ceil() as i32).collect();
     let every = decades.len().div_ceil(8).max(1);
     let coarse = decades.iter().step_by(every).map(|d| 10f64.powi(*d));
@@ -496,8 +492,7 @@ fn short(x: f64) -> String {
         return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
     let exponent = (x.log10() + 1e-9).floor() as i32;
-    // At most three digits: 2, 3.5, 3.25.
-    let digit = (100.0 * x / 10f64.powi(exponent)).round() / 100.0;
+    let digit = (x / 10f64.powi(exponent)).round();
     if digit == 1.0 { power_of_ten(exponent) } else { format!("{digit}×{}", power_of_ten(exponent)) }
 }
 
@@ -566,7 +561,10 @@ mod tests {
             ("8.1 8.2 8.3 8.4 8.5 8.6", 6)
         );
         assert_eq!(labels(&axis(-7.0, 6.0, true)), "10⁻⁷ 10⁻⁵ 10⁻³ 0.1 10 1000 10⁵");
-        assert_eq!(labels(&axis(6.5, 6.7, true)), "3.5×10⁶ 4×10⁶ 4.5×10⁶ 5×10⁶");
+        assert_eq!(
+            (labels(&axis(6.5, 6.7, true)).as_str(), axis(6.5, 6.7, true).ticks().1),
+            ("3.5 4.0 4.5 5.0", 6)
+        );
         assert_eq!(short(2e7), "2×10⁷");
     }
 

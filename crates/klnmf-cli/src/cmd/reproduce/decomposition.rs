@@ -338,7 +338,7 @@ mod tests {
             assert_eq!(slower(record, problem).holds, expected);
             assert_eq!(sooner(record, problem, MUA, Along::Iterations).holds, expected);
             assert_eq!(sooner(record, problem, MUA, Along::Seconds).holds, expected);
-            assert_eq!(strong_duality(record, problem).holds, true, "D − gap is the optimum in both");
+            assert!(strong_duality(record, problem).holds, "D − gap is the optimum in both");
         }
         assert!(!sooner(&good, problem, ADMM, Along::Iterations).holds, "as soon is not sooner");
         assert!(converged(&bad, problem, ADMM).holds);
