@@ -108,13 +108,16 @@ fn a_finished_experiment_is_kept_and_drawn_from_its_data() {
     let first = place.json(line);
     assert_eq!(first["experiments"][0]["measured"], true);
     let page = fs::read_to_string(place.path("r/index.html")).unwrap();
-    let figure = fs::read(place.path("r/figures/synthetic-nd.svg")).unwrap();
+    let figure = fs::read(place.path("r/figures/synthetic-nd-distance.svg")).unwrap();
     fs::remove_dir_all(place.path("r/figures")).unwrap();
     let again = place.json(line);
     assert_eq!(again["experiments"][0]["measured"], false);
     assert_eq!(again["experiments"][0]["claims"], first["experiments"][0]["claims"]);
     assert!(fs::read_to_string(place.path("r/index.html")).unwrap() == page, "the same page");
-    assert!(fs::read(place.path("r/figures/synthetic-nd.svg")).unwrap() == figure, "the same figure");
+    assert!(
+        fs::read(place.path("r/figures/synthetic-nd-distance.svg")).unwrap() == figure,
+        "the same figure"
+    );
 
     // Verdicts are computed from the data: with another end of MUA there is another one.
     let file = place.path("r/data/synthetic-nd/traces.csv");
@@ -162,6 +165,13 @@ fn the_page_shows_every_experiment_claim_and_figure() {
     for target in page.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
         assert!(page.contains(&format!("id=\"{target}\"")), "{target}");
     }
+    // Every place has a name of its own.
+    let mut ids: Vec<&str> =
+        page.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
     for fetched in ["src=\"", "@import", "url(", "<link", "<script"] {
         assert!(!page.contains(fetched), "{fetched}");
     }

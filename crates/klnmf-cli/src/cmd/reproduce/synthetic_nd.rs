@@ -11,7 +11,8 @@ use serde_json::json;
 
 /// ADMM's penalty in the paper.
 const RHO: f64 = 0.15;
-const ID: &str = "synthetic-nd";
+/// The name of the figure; those of the sections are those of the experiments.
+const ID: &str = "synthetic-nd-distance";
 pub const RUNS: usize = decomposition::RUNS;
 
 /// n, m, rank, multiplicative updates for the optimum, iterations.

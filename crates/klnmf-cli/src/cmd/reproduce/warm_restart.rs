@@ -171,7 +171,7 @@ fn figure(record: &Record) -> Item {
     ];
     let caption = "The divergence at each access (paper: Figure 3). Lines of MUA are the paler the smaller c is. Values above the figure, \
                    such as just after a restart with a large c, are cut off.";
-    Item::charts(ID.into(), caption.into(), charts)
+    Item::charts(format!("{ID}-objective"), caption.into(), charts)
 }
 
 /// A line after the restart; those of MUA the paler the smaller c is.
@@ -231,7 +231,7 @@ fn claims(record: &Record) -> Vec<Claim> {
     let claim = |paper: &str, checks| Claim {
         paper: paper.into(),
         place: "4.1.3, Figure 3",
-        figure: ID.into(),
+        figure: format!("{ID}-objective"),
         checks,
     };
     let fpa = with_constant(FPA, 0.0);
