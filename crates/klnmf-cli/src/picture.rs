@@ -1,7 +1,9 @@
 //! Parts as pictures: a grid of small grey images, as PNG and as SVG.
 
+use anyhow::Context;
 use klnmf::Mat;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 
 /// How columns are shown as images.
@@ -34,6 +36,12 @@ impl Grid<'_> {
 
     /// Writes the grid as a grey PNG, dark on light.
     pub fn write_png(&self, path: &Path) -> anyhow::Result<()> {
+        let (bytes, _, _) = self.png()?;
+        Ok(klnmf_io::atomically(path, |out| out.write_all(&bytes))?)
+    }
+
+    /// The grid as a grey PNG, dark on light, with its width and height.
+    pub fn png(&self) -> anyhow::Result<(Vec<u8>, usize, usize)> {
         let (cell_w, cell_h) = (self.width * ZOOM + GUTTER, self.height() * ZOOM + GUTTER);
         let down = self.images.cols().div_ceil(self.across);
         let (w, h) = (self.across * cell_w + GUTTER, down * cell_h + GUTTER);
@@ -47,15 +55,7 @@ impl Grid<'_> {
                 }
             }
         }
-        klnmf_io::atomically(path, |out| {
-            let mut encoder = png::Encoder::new(out, w as u32, h as u32);
-            encoder.set_color(png::ColorType::Grayscale);
-            let mut writer = encoder.write_header()?;
-            writer.write_image_data(&pixels)?;
-            writer.finish()?;
-            Ok(())
-        })?;
-        Ok(())
+        Ok((png(&pixels, w, h).context("the picture is too large")?, w, h))
     }
 
     /// The grid as SVG, with labels; colours follow the page's.
@@ -103,8 +103,46 @@ impl Grid<'_> {
 
     /// Writes the grid as SVG.
     pub fn write_svg(&self, path: &Path) -> anyhow::Result<()> {
-        use std::io::Write;
         let svg = self.svg();
         Ok(klnmf_io::atomically(path, |out| out.write_all(svg.as_bytes()))?)
+    }
+}
+
+/// A grey image as PNG.
+pub fn png(pixels: &[u8], width: usize, height: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
+    encoder.set_color(png::ColorType::Grayscale);
+    let mut writer = encoder.write_header().ok()?;
+    writer.write_image_data(pixels).ok()?;
+    writer.finish().ok()?;
+    Some(bytes)
+}
+
+/// Bytes as letters, for pictures within a page.
+pub fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0u32, |bits, b| bits << 8 | u32::from(*b)) << (8 * (3 - three.len()));
+        for n in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * n) & 63) as usize];
+            text.push(if n <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_become_letters() {
+        for (bytes, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
     }
 }

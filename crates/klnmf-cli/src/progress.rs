@@ -6,11 +6,22 @@ use std::time::Duration;
 
 /// A bar of `steps` steps; hidden if `quiet` or if nobody watches.
 pub fn bar(steps: usize, quiet: bool) -> ProgressBar {
+    styled(steps, quiet, "{bar:30} {pos}/{len}  {msg}  {elapsed}, {eta} left")
+}
+
+/// A bar with a label before it that shows a share instead of steps.
+pub fn share(steps: usize, label: &str, quiet: bool) -> ProgressBar {
+    let bar = styled(steps, quiet, "{prefix}  {bar:30} {percent} %  {msg}  {elapsed}, {eta} left");
+    bar.set_prefix(label.to_owned());
+    bar
+}
+
+fn styled(steps: usize, quiet: bool, template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
     if quiet {
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}  {msg}  {elapsed}, {eta} left") {
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("━╸ "));
     }
     if !bar.is_hidden() {

@@ -41,6 +41,7 @@ impl<T: Scalar> Report<'_, T> {
             verdict => self.verdict(),
             facts,
             chart => self.chart(),
+            chart_style => crate::chart::style(),
             hidden => self.solution.h.rows() - parts.len(),
             parts,
         })?)
@@ -73,13 +74,14 @@ impl<T: Scalar> Report<'_, T> {
                 .filter(|i| i.iteration > 0)
                 .map(|i| (i.iteration as f64, f(i)))
                 .collect(),
+            ..Line::default()
         };
         let lines = vec![
             line("divergence", &|i| i.divergence),
             line("gap of W", &|i| i.gap_w),
             line("gap of H", &|i| i.gap_h),
         ];
-        Chart { x_label: "data accesses", y_label: "divergence and gaps", lines, log_x: false }.svg()
+        Chart { x_label: "data accesses", y_label: "divergence and gaps", lines, ..Chart::default() }.svg()
     }
 
     /// The parts by their share of the whole, each with its largest rows.

@@ -1,6 +1,7 @@
 //! `klnmf demo`: the main job on built-in data.
 
 use super::factorize::certificate_text;
+use crate::matching::match_parts;
 use crate::picture::Grid;
 use crate::{interrupt, progress, summary, swimmer};
 use anyhow::Context;
@@ -142,36 +143,6 @@ fn entries(w: &Mat<f64>) -> usize {
         w.col(k).iter().filter(|x| **x > 1e-3 * most).count()
     };
     (0..w.cols()).map(column).sum()
-}
-
-/// A true part and the found one that is paired with it.
-struct Match {
-    truth: usize,
-    found: usize,
-    cosine: f64,
-}
-
-/// Pairs true and found parts one to one, the most alike first; in the order of the true parts.
-fn match_parts(truth: &Mat<f64>, found: &Mat<f64>) -> Vec<Match> {
-    let mut pairs: Vec<Match> = (0..truth.cols())
-        .flat_map(|t| (0..found.cols()).map(move |f| (t, f)))
-        .map(|(t, f)| Match { truth: t, found: f, cosine: cosine(truth.col(t), found.col(f)) })
-        .collect();
-    pairs.sort_by(|a, b| b.cosine.total_cmp(&a.cosine));
-    let mut matches: Vec<Match> = Vec::new();
-    for pair in pairs {
-        if matches.iter().all(|m| m.truth != pair.truth && m.found != pair.found) {
-            matches.push(pair);
-        }
-    }
-    matches.sort_by_key(|m| m.truth);
-    matches
-}
-
-fn cosine(a: &[f64], b: &[f64]) -> f64 {
-    let dot = |x: &[f64], y: &[f64]| -> f64 { x.iter().zip(y).map(|(x, y)| x * y).sum() };
-    let lengths = (dot(a, a) * dot(b, b)).sqrt();
-    if lengths > 0.0 { dot(a, b) / lengths } else { 0.0 }
 }
 
 fn part_name(part: usize) -> String {

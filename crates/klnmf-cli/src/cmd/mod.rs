@@ -5,6 +5,7 @@ mod decompose;
 mod demo;
 mod factorize;
 mod info;
+mod reproduce;
 mod separate;
 mod topics;
 
@@ -34,6 +35,7 @@ enum Verb {
     Separate(separate::Separate),
     Info(info::Info),
     Demo(demo::Demo),
+    Reproduce(reproduce::Reproduce),
     Bench(bench::Bench),
 }
 
@@ -47,6 +49,7 @@ impl Cli {
             Verb::Separate(verb) => verb.run(),
             Verb::Info(verb) => verb.run(),
             Verb::Demo(verb) => verb.run(),
+            Verb::Reproduce(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),
         }
     }

@@ -1,18 +1,19 @@
 //! Generated data to measure on; the same on every run.
 
+use crate::random::Random;
 use klnmf::{Mat, Scalar, Sparse};
 use std::path::Path;
 
 /// Numbers from 0 to 750, as in the paper's synthetic data; the same on every run.
 pub fn uniform<T: Scalar>(n: usize, m: usize) -> Mat<T> {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     Mat::from_fn(n, m, |_, _| T::from_f64(750.0 * random.uniform() + 0.01))
 }
 
 /// Counts in random places, the rows with very different frequencies, like words.
 pub fn scattered<T: Scalar>(rows: usize, cols: usize, entries: usize) -> klnmf::Result<Sparse<T>> {
     Sparse::from_triplets(rows, cols, klnmf::Order::Columns, |put| {
-        let mut random = Random(2);
+        let mut random = Random::new(2);
         (0..entries).try_for_each(|_| {
             let u = random.uniform();
             let row = (u * u * u * rows as f64) as usize;
@@ -24,13 +25,13 @@ pub fn scattered<T: Scalar>(rows: usize, cols: usize, entries: usize) -> klnmf::
 
 /// Poisson counts of a product of two factors with many small entries.
 pub fn planted(n: usize, m: usize, rank: usize) -> Mat<f64> {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     // The cube of a uniform number: most are small, some are not.
     let mut factor =
         |rows, cols, most: f64| Mat::<f64>::from_fn(rows, cols, |_, _| most * random.uniform().powi(3));
     let (w, h) = (factor(n, rank, 2.0), factor(rank, m, 6.0));
     let mean = |i: usize, j: usize| -> f64 { (0..rank).map(|k| w[(i, k)] * h[(k, j)]).sum() };
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     Mat::from_fn(n, m, |i, j| random.poisson(mean(i, j)))
 }
 
@@ -40,32 +41,4 @@ pub fn spectrogram(path: &Path) -> anyhow::Result<Mat<f64>> {
     let mono = klnmf_audio::read(path)?.mono();
     anyhow::ensure!(mono.len() >= WINDOW, "{}: too short", path.display());
     Ok(klnmf_audio::Stft::new(WINDOW, WINDOW / 2)?.forward_unpadded(&mono).power())
-}
-
-/// SplitMix64: small, and good enough for bench data.
-struct Random(u64);
-
-impl Random {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// By multiplying uniform numbers, in parts that do not underflow.
-    fn poisson(&mut self, mean: f64) -> f64 {
-        let (mut left, mut count) = (mean, 0.0);
-        while left > 0.0 {
-            let limit = (-left.min(500.0)).exp();
-            left -= 500.0;
-            let mut product = self.uniform();
-            while product > limit {
-                product *= self.uniform();
-                count += 1.0;
-            }
-        }
-        count
-    }
 }

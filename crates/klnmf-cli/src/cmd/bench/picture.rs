@@ -23,11 +23,8 @@ pub fn write_csv(path: &Path, cases: &[(String, Vec<Trace>)]) -> anyhow::Result<
 
 /// How far each method is above the best divergence of all, over time; one chart below the other.
 pub fn write_svg(path: &Path, cases: &[(String, Vec<Trace>)]) -> anyhow::Result<()> {
-    let charts: Vec<(String, String)> = cases
-        .iter()
-        .map(|(case, traces)| (format!("{case}: per cent above the best divergence"), chart(traces).svg()))
-        .collect();
-    let picture = crate::chart::stack(&charts);
+    let charts: Vec<Chart> = cases.iter().map(|(case, traces)| chart(case, traces)).collect();
+    let picture = crate::chart::sheet(&charts, 1);
     klnmf_io::atomically(path, |out| out.write_all(picture.as_bytes()))?;
     Ok(())
 }
@@ -44,7 +41,7 @@ fn thin(points: &[(f64, f64)]) -> impl Iterator<Item = &(f64, f64)> {
     })
 }
 
-fn chart(traces: &[Trace]) -> Chart {
+fn chart(case: &str, traces: &[Trace]) -> Chart {
     let best = traces.iter().map(Trace::last).fold(f64::INFINITY, f64::min);
     let lines = traces.iter().map(|trace| Line {
         name: trace.name.clone(),
@@ -53,11 +50,14 @@ fn chart(traces: &[Trace]) -> Chart {
             .map(|(t, d)| (*t, 100.0 * (d / best - 1.0)))
             .filter(|p| p.1 > 1e-3)
             .collect(),
+        ..Line::default()
     });
     Chart {
+        title: case.into(),
         x_label: "seconds",
         y_label: "per cent above the best divergence",
         lines: lines.collect(),
         log_x: true,
+        ..Chart::default()
     }
 }

@@ -1,0 +1,146 @@
+//! What the paper claims, and whether the measurements bear it out.
+
+/// A claim of the paper, taken apart into statements that can be measured.
+pub struct Claim {
+    /// In the paper's words or close to them.
+    pub paper: String,
+    /// Section and figure of the paper.
+    pub place: &'static str,
+    /// The figure or table of ours that shows it.
+    pub figure: String,
+    /// The statements, each with what was measured.
+    pub checks: Vec<Check>,
+}
+
+/// A statement that was measured.
+#[derive(Clone, Debug)]
+pub struct Check {
+    pub holds: bool,
+    /// The statement with its numbers.
+    pub measured: String,
+}
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every statement holds.
+    Agrees,
+    /// Some hold.
+    Partly,
+    /// None holds.
+    Disagrees,
+}
+
+impl Check {
+    pub fn new(holds: bool, measured: String) -> Self {
+        Self { holds, measured }
+    }
+}
+
+impl Claim {
+    /// Follows from the statements alone.
+    pub fn verdict(&self) -> Verdict {
+        let holding = self.checks.iter().filter(|check| check.holds).count();
+        if holding == 0 {
+            Verdict::Disagrees
+        } else if holding == self.checks.len() {
+            Verdict::Agrees
+        } else {
+            Verdict::Partly
+        }
+    }
+}
+
+impl Verdict {
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Agrees => "agrees",
+            Verdict::Partly => "partly",
+            Verdict::Disagrees => "does not agree",
+        }
+    }
+
+    /// The name for style sheets and JSON.
+    pub fn key(self) -> &'static str {
+        match self {
+            Verdict::Agrees => "agrees",
+            Verdict::Partly => "partly",
+            Verdict::Disagrees => "disagrees",
+        }
+    }
+}
+
+/// A number for reading: few digits, powers of ten only where they help.
+pub fn plain(x: f64) -> String {
+    let size = x.abs();
+    if !x.is_finite() {
+        "∞".into()
+    } else if x == 0.0 || (1e-2..10.0).contains(&size) {
+        format!("{x:.3}")
+    } else if (10.0..1e3).contains(&size) {
+        format!("{x:.1}")
+    } else if (1e3..1e5).contains(&size) {
+        format!("{x:.0}")
+    } else {
+        format!("{x:.2e}")
+    }
+}
+
+/// How far a number is above another, in per cent.
+pub fn above(x: f64, other: f64) -> f64 {
+    100.0 * (x / other - 1.0)
+}
+
+/// A share in per cent with its sign.
+pub fn signed(per_cent: f64) -> String {
+    if per_cent.abs() < 5e-4 {
+        return "0.000 %".into();
+    }
+    let sign = if per_cent < 0.0 { "−" } else { "+" };
+    sign.to_owned() + &size(per_cent)
+}
+
+/// How far a number is above or below another, in words.
+pub fn compared(x: f64, other: f64) -> String {
+    let per_cent = above(x, other);
+    format!("{} {}", size(per_cent), if per_cent < 0.0 { "below" } else { "above" })
+}
+
+fn size(per_cent: f64) -> String {
+    let size = per_cent.abs();
+    if !size.is_finite() {
+        return "∞".into();
+    }
+    let digits = if size < 0.095 { 3 } else { 2 };
+    format!("{size:.digits$} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_follow_from_the_statements() {
+        let claim = |holds: &[bool]| Claim {
+            paper: "x".into(),
+            place: "",
+            figure: "".into(),
+            checks: holds.iter().map(|h| Check::new(*h, "y".into())).collect(),
+        };
+        assert_eq!(claim(&[true, true]).verdict(), Verdict::Agrees);
+        assert_eq!(claim(&[true, false]).verdict(), Verdict::Partly);
+        assert_eq!(claim(&[false]).verdict(), Verdict::Disagrees);
+        assert_eq!(claim(&[]).verdict(), Verdict::Disagrees, "what was not measured is not borne out");
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let all = [0.0, 0.5, 12.34, 1234.5, 8.123e6, 3.1e-7, f64::INFINITY].map(plain);
+        assert_eq!(all, ["0.000", "0.500", "12.3", "1234", "8.12e6", "3.10e-7", "∞"]);
+        assert_eq!(
+            [signed(above(101.0, 100.0)), signed(-0.01), signed(1e-9)],
+            ["+1.00 %", "−0.010 %", "0.000 %"]
+        );
+        assert_eq!([compared(99.0, 100.0), compared(3.0, 2.0)], ["1.00 % below", "50.00 % above"]);
+    }
+}

@@ -1,0 +1,320 @@
+//! `klnmf reproduce`: the experiments of the paper, and a report to read beside it.
+
+mod claim;
+mod decomposition;
+mod experiment;
+mod faces;
+mod factorisation;
+mod images;
+mod music;
+mod page;
+mod race;
+mod record;
+mod section;
+mod size;
+mod sweep;
+mod synthetic_nd;
+mod synthetic_nmf;
+mod topics;
+mod trace;
+mod warm_restart;
+
+use super::{Output, thread_count};
+use crate::out_folder::OutFolder;
+use crate::{interrupt, progress, summary};
+use claim::Verdict;
+use clap::{Args, ValueEnum};
+use experiment::{EXPERIMENTS, Experiment, Inputs};
+use race::{Interrupted, Lab};
+use record::Record;
+use serde_json::{Map, Value, json};
+use size::Size;
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// Run the experiments of the paper and write a report to read beside it
+///
+/// The methods are the authors' own programs, step for step (FPA, MUA, ADMM with the
+/// paper's ρ and with others), and ours: fpa with adaptive steps, and auto. The report
+/// lists every claim of the paper with what was measured, where it agrees and where it
+/// does not; verdicts are computed from the measurements.
+///
+/// The folder of --out gets index.html, which needs nothing else, figures/*.svg, and
+/// data/<experiment>/*.csv with a manifest.json, from which the report is drawn. The same
+/// command again keeps what is finished and draws the report anew; Ctrl-C keeps the
+/// finished experiments, so that a long run can be resumed.
+///
+///   synthetic-nd   the convex problems on 200×1000 uniform numbers, r = 15
+///   synthetic-nmf  the factorisation of 250×2000 uniform numbers, r = 50
+///   warm-restart   from r = 50 to r = 100 on 150×2000 uniform numbers
+///   faces          r = 49; your images with --faces, else 256 generated ones
+///   music          a spectrogram, r = 10; your recording with --music, else a generated one
+///   topics         the simplex extension on a generated corpus with known topics
+///
+/// Examples:
+///   klnmf reproduce                                     all of it at small sizes, in about a minute
+///   klnmf reproduce synthetic-nd --full                 one experiment with the paper's sizes
+///   klnmf reproduce faces --faces cbcl.npy --full
+///   klnmf reproduce music --music song.wav --out song/
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub struct Reproduce {
+    /// What to run
+    #[arg(value_enum, value_name = "EXPERIMENT", default_value = "all")]
+    what: Vec<What>,
+    /// The folder for the report; it is made if it is not there
+    #[arg(long, short, value_name = "FOLDER", default_value = "report")]
+    out: PathBuf,
+    /// Small sizes, all figures, about a minute [this is the default]
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// The paper's sizes and numbers of iterations; some minutes for each experiment
+    #[arg(long)]
+    full: bool,
+    /// Sizes for tests
+    #[arg(long, hide = true, conflicts_with_all = ["quick", "full"])]
+    tiny: bool,
+    /// Images for faces: a matrix with an image in every column (.npy and so on), or a folder of PGM or PNG files
+    #[arg(long, value_name = "FILE")]
+    faces: Option<PathBuf>,
+    /// The images of the matrix of --faces are stored column by column, as MATLAB does
+    #[arg(long, requires = "faces")]
+    column_major: bool,
+    /// A recording for music: WAV, FLAC, OGG/Vorbis or MP3; it is resampled to 11025 Hz
+    #[arg(long, value_name = "FILE")]
+    music: Option<PathBuf>,
+    /// Of the generated data and of the random starts
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Threads; 0 means one per core. Only times depend on it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: usize,
+    /// Run experiments again that are finished
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Experiments by name.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum What {
+    SyntheticNd,
+    SyntheticNmf,
+    WarmRestart,
+    Faces,
+    Music,
+    Topics,
+    All,
+}
+
+impl What {
+    fn includes(self, experiment: Experiment) -> bool {
+        let own = match self {
+            What::SyntheticNd => Experiment::SyntheticNd,
+            What::SyntheticNmf => Experiment::SyntheticNmf,
+            What::WarmRestart => Experiment::WarmRestart,
+            What::Faces => Experiment::Faces,
+            What::Music => Experiment::Music,
+            What::Topics => Experiment::Topics,
+            What::All => return true,
+        };
+        own == experiment
+    }
+}
+
+/// What became of an experiment in this run.
+struct Done {
+    experiment: Experiment,
+    /// Whether it was measured now, or earlier.
+    now: bool,
+    seconds: f64,
+}
+
+impl Reproduce {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let wanted: Vec<Experiment> =
+            EXPERIMENTS.into_iter().filter(|e| self.what.iter().any(|what| what.includes(*e))).collect();
+        let read: Vec<PathBuf> = self.faces.iter().chain(&self.music).cloned().collect();
+        let folder = OutFolder::new(&self.out, &read, &["index.html"])?;
+        let inputs = self.inputs(&wanted)?;
+        folder.create()?;
+        let stop = interrupt::flag();
+        let mut done = Vec::new();
+        let mut interrupted = false;
+        for (number, experiment) in wanted.iter().enumerate() {
+            let label = format!("[{}/{}] {}", number + 1, wanted.len(), experiment.name());
+            match self.measure(*experiment, &label, &inputs, &stop) {
+                Ok(one) => done.push(one),
+                Err(error) if error.is::<Interrupted>() => {
+                    interrupted = true;
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let shown = page::write(&self.out, &self.command())?;
+        self.tell(&folder.file("index.html"), &done, &shown, interrupted)?;
+        Ok(if interrupted { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+    }
+
+    fn size(&self) -> Size {
+        if self.full {
+            Size::Full
+        } else if self.tiny {
+            Size::Tiny
+        } else {
+            Size::Quick
+        }
+    }
+
+    /// Reads what the options name, before any work.
+    fn inputs(&self, wanted: &[Experiment]) -> anyhow::Result<Inputs> {
+        let size = self.size();
+        let mut inputs = Inputs::default();
+        if wanted.contains(&Experiment::Faces) {
+            inputs.faces =
+                Some(faces::Faces::load(self.faces.as_deref(), self.column_major, self.seed, size)?);
+        } else if self.faces.is_some() {
+            anyhow::bail!("--faces is for the experiment faces: name it, or all");
+        }
+        if wanted.contains(&Experiment::Music) {
+            inputs.music = Some(music::Piece::load(self.music.as_deref(), self.seed, size)?);
+        } else if self.music.is_some() {
+            anyhow::bail!("--music is for the experiment music: name it, or all");
+        }
+        Ok(inputs)
+    }
+
+    /// What tells one measurement from another: another one has to be made anew.
+    fn identity(&self, experiment: Experiment, inputs: &Inputs) -> Value {
+        json!({
+            "experiment": experiment.name(),
+            "size": self.size().name(),
+            "seed": self.seed,
+            "data": inputs.fingerprint(experiment),
+            "klnmf": env!("CARGO_PKG_VERSION"),
+        })
+    }
+
+    /// Runs an experiment unless its folder has it already.
+    fn measure(
+        &self,
+        experiment: Experiment,
+        label: &str,
+        inputs: &Inputs,
+        stop: &Arc<AtomicBool>,
+    ) -> anyhow::Result<Done> {
+        let folder = data_folder(&self.out, experiment);
+        let identity = self.identity(experiment, inputs);
+        match Record::manifest(&folder) {
+            Some((there, _)) if there == identity && !self.force => {
+                self.say(&format!("{label}: finished before, kept"));
+                return Ok(Done { experiment, now: false, seconds: 0.0 });
+            }
+            Some((there, _)) if there != identity => {
+                self.say(&format!("{label}: was measured with other settings, and is measured anew"));
+            }
+            _ => {}
+        }
+        let begun = Instant::now();
+        let lab = Lab {
+            seed: self.seed,
+            threads: self.threads,
+            stop: stop.clone(),
+            bar: progress::share(experiment.runs(self.size()) * race::STEPS, label, self.output.quiet),
+            runs: Cell::new(0),
+        };
+        let record = experiment.run(&lab, self.size(), inputs);
+        lab.bar.finish_and_clear();
+        let seconds = begun.elapsed().as_secs_f64();
+        record?.write(&folder, &identity, &self.machine(seconds))?;
+        self.say(&format!("{label}: measured in {seconds:.1} s"));
+        Ok(Done { experiment, now: true, seconds })
+    }
+
+    fn machine(&self, seconds: f64) -> Value {
+        json!({
+            "threads": thread_count(self.threads),
+            "cores": thread_count(0),
+            "system": std::env::consts::OS,
+            "processor": std::env::consts::ARCH,
+            "seconds": (seconds * 10.0).round() / 10.0,
+        })
+    }
+
+    /// A line about the progress, for people.
+    fn say(&self, line: &str) {
+        if !self.output.quiet && !self.output.json {
+            eprintln!("{line}");
+        }
+    }
+
+    /// The command that makes the same report.
+    fn command(&self) -> String {
+        let names: Vec<String> = self
+            .what
+            .iter()
+            .filter_map(|what| what.to_possible_value())
+            .map(|value| value.get_name().to_owned())
+            .collect();
+        let size = if self.size() == Size::Quick { "" } else { &format!(" --{}", self.size().name()) };
+        format!("klnmf reproduce {}{size} --seed {}", names.join(" "), self.seed)
+    }
+
+    fn tell(
+        &self,
+        index: &Path,
+        done: &[Done],
+        shown: &[(Experiment, Vec<Verdict>)],
+        interrupted: bool,
+    ) -> anyhow::Result<()> {
+        let count = |verdicts: &[Verdict], wanted| verdicts.iter().filter(|v| **v == wanted).count();
+        let three = [Verdict::Agrees, Verdict::Partly, Verdict::Disagrees];
+        if self.output.json {
+            let experiments: Vec<Value> = done
+                .iter()
+                .map(|one| {
+                    let none = Vec::new();
+                    let verdicts =
+                        shown.iter().find(|(e, _)| *e == one.experiment).map_or(&none, |(_, v)| v);
+                    let claims: Map<String, Value> =
+                        three.iter().map(|v| (v.key().to_owned(), count(verdicts, *v).into())).collect();
+                    json!({ "name": one.experiment.name(), "measured": one.now, "seconds": one.seconds, "claims": claims })
+                })
+                .collect();
+            let object = json!({
+                "status": if interrupted { "interrupted" } else { "done" },
+                "size": self.size().name(),
+                "seed": self.seed,
+                "threads": thread_count(self.threads),
+                "experiments": experiments,
+                "report": index.display().to_string(),
+            });
+            return summary::print_json(object.as_object().cloned().unwrap_or_default());
+        }
+        if self.output.quiet {
+            return Ok(());
+        }
+        let mut text = String::new();
+        for (experiment, verdicts) in shown {
+            let [agrees, partly, not] = three.map(|verdict| count(verdicts, verdict));
+            text += &format!(
+                "{:<14} {} claims: {agrees} agree, {partly} partly, {not} not\n",
+                experiment.name(),
+                verdicts.len()
+            );
+        }
+        text += &format!("report         {}\n", index.display());
+        summary::print(&text)
+    }
+}
+
+/// Where the data of an experiment lie.
+fn data_folder(out: &Path, experiment: Experiment) -> PathBuf {
+    out.join("data").join(experiment.name())
+}

@@ -1,0 +1,207 @@
+//! What an experiment has measured, and its folder: `traces.csv`, other tables, and `manifest.json`, which is written last.
+
+use super::trace::{Point, Trace};
+use anyhow::{Context, bail};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+
+/// All that figures, tables and verdicts are made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    /// Lines of figures.
+    pub traces: Vec<Trace>,
+    /// Other numbers, by the name of their file.
+    pub sheets: BTreeMap<String, Sheet>,
+    /// Sizes, settings and single numbers, by name.
+    pub facts: Map<String, Value>,
+}
+
+/// A table of words and numbers; commas are not for words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sheet {
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+const TRACES: &str = "traces.csv";
+const TRACE_HEADER: [&str; 7] = ["problem", "method", "iteration", "seconds", "divergence", "gap_w", "gap_h"];
+const MANIFEST: &str = "manifest.json";
+
+impl Sheet {
+    pub fn new(header: &[&str]) -> Self {
+        Self { header: header.iter().map(|name| (*name).to_owned()).collect(), rows: Vec::new() }
+    }
+
+    /// A number of a row by the name of its column; not a number if it is none.
+    pub fn number(&self, row: &[String], column: &str) -> f64 {
+        self.word(row, column).parse().unwrap_or(f64::NAN)
+    }
+
+    /// A word of a row by the name of its column.
+    pub fn word<'a>(&self, row: &'a [String], column: &str) -> &'a str {
+        self.header.iter().position(|name| name == column).map_or("", |at| &row[at])
+    }
+
+    fn write(&self, path: &Path) -> anyhow::Result<()> {
+        klnmf_io::atomically(path, |out| {
+            writeln!(out, "{}", self.header.join(","))?;
+            self.rows.iter().try_for_each(|row| writeln!(out, "{}", row.join(",")))
+        })?;
+        Ok(())
+    }
+
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+        let mut lines = text.lines();
+        let sheet = Self { header: cells(lines.next().unwrap_or("")), rows: lines.map(cells).collect() };
+        let odd = sheet.rows.iter().position(|row| row.len() != sheet.header.len());
+        match odd {
+            Some(row) => bail!(
+                "{}: line {} has not {} fields; remove the folder, or use --force",
+                path.display(),
+                row + 2,
+                sheet.header.len()
+            ),
+            None => Ok(sheet),
+        }
+    }
+}
+
+impl Record {
+    /// The trace of a method on a problem.
+    pub fn trace(&self, problem: &str, method: &str) -> Option<&Trace> {
+        self.traces.iter().find(|trace| trace.problem == problem && trace.method == method)
+    }
+
+    /// The traces of a problem.
+    pub fn of<'a>(&'a self, problem: &'a str) -> impl Iterator<Item = &'a Trace> {
+        self.traces.iter().filter(move |trace| trace.problem == problem)
+    }
+
+    /// A number among the facts; not a number if there is none.
+    pub fn fact(&self, name: &str) -> f64 {
+        self.facts.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN)
+    }
+
+    /// A text among the facts.
+    pub fn text(&self, name: &str) -> &str {
+        self.facts.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Writes the record and what it belongs to; the manifest comes last, so that what is half done does not count.
+    pub fn write(&self, folder: &Path, identity: &Value, machine: &Value) -> anyhow::Result<()> {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let manifest = folder.join(MANIFEST);
+        if manifest.exists() {
+            std::fs::remove_file(&manifest)
+                .with_context(|| format!("cannot remove {}", manifest.display()))?;
+        }
+        self.traces_sheet().write(&folder.join(TRACES))?;
+        for (name, sheet) in &self.sheets {
+            sheet.write(&folder.join(format!("{name}.csv")))?;
+        }
+        let sheets: Vec<&String> = self.sheets.keys().collect();
+        let value =
+            json!({ "settings": identity, "machine": machine, "sheets": sheets, "facts": self.facts });
+        let text = serde_json::to_string_pretty(&value)? + "\n";
+        Ok(klnmf_io::atomically(&manifest, |out| out.write_all(text.as_bytes()))?)
+    }
+
+    /// The settings of what a folder holds and the machine it was measured on, if it was finished.
+    pub fn manifest(folder: &Path) -> Option<(Value, Value)> {
+        let value: Value =
+            serde_json::from_str(&std::fs::read_to_string(folder.join(MANIFEST)).ok()?).ok()?;
+        Some((value.get("settings")?.clone(), value.get("machine")?.clone()))
+    }
+
+    /// Reads what was written.
+    pub fn read(folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join(MANIFEST);
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let manifest: Value =
+            serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        let facts = manifest["facts"].as_object().cloned().unwrap_or_default();
+        let mut sheets = BTreeMap::new();
+        for name in manifest["sheets"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            sheets.insert(name.to_owned(), Sheet::read(&folder.join(format!("{name}.csv")))?);
+        }
+        let traces = read_traces(&folder.join(TRACES))?;
+        Ok(Self { traces, sheets, facts })
+    }
+
+    fn traces_sheet(&self) -> Sheet {
+        let mut sheet = Sheet::new(&TRACE_HEADER);
+        for trace in &self.traces {
+            for p in &trace.points {
+                sheet.rows.push(vec![
+                    trace.problem.clone(),
+                    trace.method.clone(),
+                    p.iteration.to_string(),
+                    format!("{:.6}", p.seconds),
+                    p.divergence.to_string(),
+                    p.gap_w.to_string(),
+                    p.gap_h.to_string(),
+                ]);
+            }
+        }
+        sheet
+    }
+}
+
+fn read_traces(path: &Path) -> anyhow::Result<Vec<Trace>> {
+    let sheet = Sheet::read(path)?;
+    let mut traces: Vec<Trace> = Vec::new();
+    for row in &sheet.rows {
+        let (problem, method) = (sheet.word(row, "problem"), sheet.word(row, "method"));
+        let number = |column| sheet.number(row, column);
+        let point = Point {
+            iteration: number("iteration") as usize,
+            seconds: number("seconds"),
+            divergence: number("divergence"),
+            gap_w: number("gap_w"),
+            gap_h: number("gap_h"),
+        };
+        match traces.last_mut().filter(|trace| trace.problem == problem && trace.method == method) {
+            Some(trace) => trace.points.push(point),
+            None => {
+                traces.push(Trace { problem: problem.into(), method: method.into(), points: vec![point] })
+            }
+        }
+    }
+    Ok(traces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_back_as_they_were() {
+        let points = [0.1 + 0.2, f64::INFINITY, 1e-300]
+            .into_iter()
+            .enumerate()
+            .map(|(i, d)| Point { iteration: i, seconds: 0.25, divergence: d, gap_w: d / 3.0, gap_h: 0.0 })
+            .collect();
+        let mut sheet = Sheet::new(&["rho", "divergence"]);
+        sheet.rows.push(vec!["0.15".into(), "7".into()]);
+        let record = Record {
+            traces: vec![Trace { problem: "nmf".into(), method: "ADMM ρ = 1".into(), points }],
+            sheets: BTreeMap::from([("sweep".into(), sheet)]),
+            facts: json!({ "rank": 3, "data": "generated" }).as_object().cloned().unwrap(),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Record::manifest(folder.path()).is_none());
+        record.write(folder.path(), &json!({ "seed": 1 }), &json!({ "threads": 2 })).unwrap();
+        assert_eq!(Record::read(folder.path()).unwrap(), record);
+        assert_eq!(Record::manifest(folder.path()).unwrap().0, json!({ "seed": 1 }));
+        assert_eq!((record.fact("rank"), record.text("data")), (3.0, "generated"));
+        std::fs::write(folder.path().join("sweep.csv"), "rho,divergence\n1\n").unwrap();
+        assert!(Record::read(folder.path()).unwrap_err().to_string().contains("line 2"));
+    }
+}

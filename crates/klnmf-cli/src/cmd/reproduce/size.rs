@@ -1,0 +1,27 @@
+//! How large the experiments are.
+
+/// The sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// For tests: seconds, even without optimisation.
+    Tiny,
+    /// A minute for all.
+    Quick,
+    /// The paper's.
+    Full,
+}
+
+impl Size {
+    /// What belongs to this size.
+    pub fn pick<X>(self, tiny: X, quick: X, full: X) -> X {
+        match self {
+            Size::Tiny => tiny,
+            Size::Quick => quick,
+            Size::Full => full,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.pick("tiny", "quick", "full")
+    }
+}

@@ -1,0 +1,186 @@
+//! Sounds and their models in a picture: waveforms, spectrograms and curves below one another.
+
+use crate::chart::escape;
+use crate::picture::{base64, png};
+use klnmf::Mat;
+use std::fmt::Write as _;
+
+/// Width of the picture, and of the labels at its left.
+pub const WIDTH: f64 = 960.0;
+pub const LABEL: f64 = 110.0;
+/// Heights of a waveform, a spectrogram and a curve.
+pub const WAVE: f64 = 44.0;
+const IMAGE: f64 = 150.0;
+const ROW: f64 = 22.0;
+/// Columns and rows of an image at most.
+const MOST: (usize, usize) = (800, 160);
+/// The decibels below the loudest that are still shown.
+pub const RANGE: f64 = 80.0;
+
+/// Panels below one another.
+pub struct Panels {
+    body: String,
+    y: f64,
+}
+
+/// Where a panel lies across the picture.
+#[derive(Clone, Copy)]
+pub struct Span {
+    pub x: f64,
+    pub width: f64,
+}
+
+impl Span {
+    /// All that the labels leave.
+    pub const ALL: Span = Span { x: LABEL, width: WIDTH - LABEL };
+}
+
+impl Panels {
+    pub fn new() -> Self {
+        Self { body: String::new(), y: 8.0 }
+    }
+
+    /// Leaves some room.
+    pub fn skip(&mut self, height: f64) {
+        self.y += height;
+    }
+
+    fn label(&mut self, text: &str, height: f64) {
+        let (x, y) = (LABEL - 8.0, self.y + height / 2.0 + 4.0);
+        let text: String = text.chars().take(16).collect();
+        let _ =
+            write!(self.body, "<text x=\"{x}\" y=\"{y:.0}\" text-anchor=\"end\">{}</text>", escape(&text));
+    }
+
+    /// The envelope of a signal in a line of its own.
+    pub fn wave(&mut self, name: &str, signal: &[f64], peak: f64, colour: usize) {
+        self.label(name, WAVE);
+        self.wave_in(Span::ALL, signal, peak, colour);
+        self.y += WAVE + 4.0;
+    }
+
+    /// The lowest and the highest sample for every column of the picture.
+    fn wave_in(&mut self, span: Span, signal: &[f64], peak: f64, colour: usize) {
+        let middle = self.y + WAVE / 2.0;
+        let pieces = envelope(signal, span.width as usize);
+        let columns = pieces.len();
+        let (mut upper, mut lower) = (String::new(), Vec::new());
+        for (c, (low, high)) in pieces.into_iter().enumerate() {
+            let x = span.x + c as f64 * span.width / columns as f64;
+            let _ = write!(upper, "{x:.1},{:.1} ", middle - high / peak * WAVE / 2.0);
+            lower.push(format!("{x:.1},{:.1} ", middle - low / peak * WAVE / 2.0));
+        }
+        lower.reverse();
+        let _ =
+            write!(self.body, "<polygon class=\"w{}\" points=\"{upper}{}\"/>", colour % 6, lower.concat());
+    }
+
+    /// A matrix of powers in decibels, low frequencies at the bottom, as an image of its own.
+    pub fn image(&mut self, name: &str, v: &Mat<f64>) {
+        self.label(name, IMAGE);
+        let levels = decibels(v, MOST);
+        let (rows, cols) = (levels.rows(), levels.cols());
+        let mut pixels = Vec::with_capacity(rows * cols);
+        for i in (0..rows).rev() {
+            pixels.extend((0..cols).map(|j| (255.0 * levels[(i, j)] / RANGE + 255.0) as u8));
+        }
+        if let Some(png) = png(&pixels, cols, rows) {
+            let _ = write!(
+                self.body,
+                "<image x=\"{LABEL}\" y=\"{}\" width=\"{}\" height=\"{IMAGE}\" preserveAspectRatio=\"none\" \
+                 href=\"data:image/png;base64,{}\"/>",
+                self.y,
+                WIDTH - LABEL,
+                base64(&png)
+            );
+        }
+        self.y += IMAGE + 8.0;
+    }
+
+    /// Two curves beside each other in a line of their own.
+    pub fn curves(&mut self, name: &str, curves: [(Span, &[f64]); 2], colour: usize) {
+        self.label(name, ROW);
+        for (span, values) in curves {
+            self.curve(values, span, ROW, colour);
+        }
+        self.y += ROW + 2.0;
+    }
+
+    /// A curve and a waveform beside each other.
+    pub fn curve_and_wave(
+        &mut self,
+        name: &str,
+        (left, values): (Span, &[f64]),
+        (right, signal, peak): (Span, &[f64], f64),
+        colour: usize,
+    ) {
+        self.label(name, WAVE);
+        self.curve(values, left, WAVE, colour);
+        self.wave_in(right, signal, peak, colour);
+        self.y += WAVE + 4.0;
+    }
+
+    /// Names above what comes next.
+    pub fn heads(&mut self, heads: [(Span, &str); 2]) {
+        for (span, text) in heads {
+            let (x, y) = (span.x, self.y + 10.0);
+            let _ = write!(self.body, "<text x=\"{x}\" y=\"{y:.0}\">{}</text>", escape(text));
+        }
+        self.y += 16.0;
+    }
+
+    /// An area under the largest values of a curve.
+    fn curve(&mut self, values: &[f64], span: Span, height: f64, colour: usize) {
+        let most = values.iter().copied().fold(0.0, f64::max);
+        let columns = (span.width as usize).min(values.len()).max(1);
+        let base = self.y + height;
+        let mut points = format!("{:.1},{base:.1} ", span.x);
+        for c in 0..columns {
+            let piece = &values[c * values.len() / columns..(c + 1) * values.len() / columns];
+            let high = piece.iter().copied().fold(0.0, f64::max);
+            let up = if most > 0.0 { high / most * height } else { 0.0 };
+            let x = span.x + (c as f64 + 0.5) * span.width / columns as f64;
+            let _ = write!(points, "{x:.1},{:.1} ", base - up);
+        }
+        let end = span.x + span.width;
+        let _ =
+            write!(self.body, "<polygon class=\"w{}\" points=\"{points}{end:.1},{base:.1}\"/>", colour % 6);
+    }
+
+    /// The picture, with a description for those who do not see it.
+    pub fn finish(self, description: &str) -> String {
+        let height = self.y + 4.0;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+             aria-label=\"{}\"><style>\
+             text{{font:11px system-ui,sans-serif;fill:#63656e}}.w0{{fill:#5b5d66}}.w1{{fill:#2f74b5}}.w2{{fill:#c05a12}}\
+             .w3{{fill:#2b8a4b}}.w4{{fill:#8a4fb0}}.w5{{fill:#a3801a}}image{{image-rendering:auto}}\
+             @media(prefers-color-scheme:dark){{text{{fill:#a2a4ae}}.w0{{fill:#b4b6c0}}.w1{{fill:#74a9e2}}.w2{{fill:#e7a15a}}\
+             .w3{{fill:#7fc98f}}.w4{{fill:#c49be0}}.w5{{fill:#d8bf5f}}}}</style>{}</svg>\n",
+            escape(description),
+            self.body
+        )
+    }
+}
+
+/// The lowest and the highest sample, zero included, of each of at most so many pieces of a signal.
+pub fn envelope(signal: &[f64], columns: usize) -> Vec<(f64, f64)> {
+    let columns = columns.min(signal.len()).max(1);
+    let piece = |c: usize| &signal[c * signal.len() / columns..(c + 1) * signal.len() / columns];
+    let ends = |piece: &[f64]| piece.iter().fold((0.0f64, 0.0f64), |(l, h), x| (l.min(*x), h.max(*x)));
+    (0..columns).map(|c| ends(piece(c))).collect()
+}
+
+/// Powers in decibels below the largest, at least −[`RANGE`], with at most so many columns and rows: the largest of each cell.
+pub fn decibels(v: &Mat<f64>, most: (usize, usize)) -> Mat<f64> {
+    let (cols, rows) = (v.cols().min(most.0), v.rows().min(most.1));
+    let part = |n: usize, of: usize, all: usize| n * all / of..((n + 1) * all / of).max(n * all / of + 1);
+    let mut small = Mat::from_fn(rows, cols, |i, j| {
+        let cells = part(j, cols, v.cols()).flat_map(|j| part(i, rows, v.rows()).map(move |i| v[(i, j)]));
+        cells.fold(0.0, f64::max)
+    });
+    let loudest = small.as_slice().iter().copied().fold(0.0, f64::max);
+    let level = |x: f64| if loudest > 0.0 { 10.0 * (x / loudest).log10() } else { -RANGE };
+    small.as_mut_slice().iter_mut().for_each(|x| *x = level(*x).clamp(-RANGE, 0.0));
+    small
+}
