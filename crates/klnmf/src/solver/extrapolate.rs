@@ -58,7 +58,7 @@ pub(crate) struct Walk<'a, 'v, T> {
     y: Factors<T>,
     /// y as the present sweep found it.
     found: Factors<T>,
-    /// D of the last y that was good, which is kept outside, as the method's result so far.
+    /// The lowest D of the y that were good, the last of which is kept outside, as the method's result so far.
     pub f: f64,
     /// ΣV.
     sum: f64,
@@ -107,7 +107,8 @@ impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
             return self.go_back(step, good, steps);
         }
         std::mem::swap(good, &mut self.found);
-        self.f = f;
+        // The lowest, so that what is let pass as rounding does not add up.
+        self.f = self.f.min(f);
         let beta = momentum.beta();
         for n in 0..self.order.len() {
             let Factors { wt, h } = &mut self.y;
@@ -125,8 +126,8 @@ impl<'a, 'v, T: Scalar> Walk<'a, 'v, T> {
         self.carried = beta > 0.0;
     }
 
-    /// At the end f moves by rounding alone, which is no reason to go back. In f32 one measurement differs from the next by
-    /// some 1e-8 of ΣV, and the luckiest of them must not be what all later ones are held to.
+    /// At the end f moves by rounding alone, which is no reason to go back: in f32 one measurement differs from the next by some
+    /// 1e-8 of ΣV, and the luckiest of them must not make all later ones fail.
     fn slack(&self) -> f64 {
         let slack = 1e-12 * self.f.abs() + T::EPSILON.to_f64() * self.sum;
         if slack.is_finite() { slack } else { 0.0 }
