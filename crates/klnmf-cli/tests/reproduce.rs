@@ -91,6 +91,9 @@ fn the_numbers_are_those_of_the_library() {
     let file = folder.join("synthetic-nd/traces.csv");
     let settings = Settings { update: Update::H, inner: Some(1), ..paper(Solver::Fpa, 60) };
     same(&rows(&file, "H given W*", "FPA"), &direct(&v, &w_star, &h, &settings));
+    let h_star = Mat::from_fn(3, 40, |k, j| found.h[(k, j)] * (sums[k] / wanted[k]));
+    let settings = Settings { update: Update::W, inner: Some(1), ..paper(Solver::Mu, 60) };
+    same(&rows(&file, "W given H*", "MUA"), &direct(&v, &w, &h_star, &settings));
     let manifest: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(folder.join("synthetic-nd/manifest.json")).unwrap())
             .unwrap();

@@ -127,11 +127,6 @@ impl Lab {
         Ok((trace, solution))
     }
 
-    /// Counts a run that could not be made.
-    pub fn skip(&self) {
-        self.runs.set(self.runs.get() + 1);
-    }
-
     /// The paper's start: |N(0, 1)| and a small offset; scaled by one number so that ΣWH = ΣV.
     pub fn start<'a>(
         &self,
