@@ -128,16 +128,22 @@ impl<T: Scalar> Mat<T> {
     }
 }
 
-/// Writes the transpose of the column-major `rows × cols` matrix `from` to `to`, in square tiles that stay in cache.
+/// Writes the transpose of the column-major `rows × cols` matrix `from` to `to`.
 pub(crate) fn transpose<T: Scalar>(rows: usize, cols: usize, from: &[T], to: &mut [T]) {
+    transpose_part(rows, cols, from, 0, to);
+}
+
+/// The columns of the transpose from `first` on, as many as `to` has room for, in square tiles that stay in cache.
+pub(crate) fn transpose_part<T: Scalar>(rows: usize, cols: usize, from: &[T], first: usize, to: &mut [T]) {
     const TILE: usize = 32;
+    let here = to.len() / cols.max(1);
     for j0 in (0..cols).step_by(TILE) {
         let j1 = (j0 + TILE).min(cols);
-        for i0 in (0..rows).step_by(TILE) {
-            let i1 = (i0 + TILE).min(rows);
+        for i0 in (0..here).step_by(TILE) {
+            let i1 = (i0 + TILE).min(here);
             for i in i0..i1 {
                 for j in j0..j1 {
-                    to[i * cols + j] = from[j * rows + i];
+                    to[i * cols + j] = from[j * rows + first + i];
                 }
             }
         }

@@ -12,12 +12,16 @@ pub(crate) use columns::{Column, Columns};
 pub use dense::Mat;
 pub use sparse::{Indices, Sparse};
 
+use crate::parallel::Pool;
 use crate::{Error, Result, Scalar};
 pub(crate) use sparse::Index;
 
-/// Writes the transpose of `from` to `to`.
-pub(crate) fn transpose_into<T: Scalar>(from: &Mat<T>, to: &mut Mat<T>) {
-    dense::transpose(from.rows(), from.cols(), from.as_slice(), to.as_mut_slice());
+/// Writes the transpose of `from` to `to`, on all threads.
+pub(crate) fn transpose_into<T: Scalar>(pool: &Pool, from: &Mat<T>, to: &mut Mat<T>) {
+    let (rows, cols) = (from.rows(), from.cols());
+    pool.panels(64, (to.as_mut_slice(), cols), (&mut vec![(); rows], 1), |first, to, _| {
+        dense::transpose_part(rows, cols, from.as_slice(), first, to);
+    });
 }
 
 /// Which lines of a matrix are contiguous in memory.

@@ -91,7 +91,7 @@ impl<'a, 'v, T: Scalar> Paper<'a, 'v, T> {
     fn turn_dual(&mut self, from: usize) {
         let [first, second] = &mut self.chi;
         let (from, to) = if from == 0 { (first, second) } else { (second, first) };
-        crate::matrix::transpose_into(from, to);
+        crate::matrix::transpose_into(self.halves[0].pool, from, to);
     }
 }
 
