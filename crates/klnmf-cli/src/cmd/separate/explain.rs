@@ -5,8 +5,9 @@ use super::material::Material;
 use super::model::{Dictionary, Sources};
 use crate::progress;
 use anyhow::{Context, bail};
-use klnmf::{Mat, Status};
-use klnmf_audio::Stft;
+use klnmf::{Mat, Solution, Status};
+use klnmf_audio::{Sound, Stft};
+use rayon::prelude::*;
 use std::time::Instant;
 
 /// What came of the training recordings.
@@ -30,30 +31,49 @@ impl Separate {
         }
         let settings = klnmf::Settings { max_iter: self.max_iter.unwrap_or(20), ..settings.clone() };
         let bar = progress::bar(material.training.len(), self.output.quiet);
-        let hidden = indicatif::ProgressBar::hidden();
+        bar.set_message("learning the sources");
+        // Side by side: what one of them does on a single thread need not keep the others waiting.
+        let learned: Vec<(String, Solution<f64>)> = std::mem::take(&mut material.training)
+            .into_par_iter()
+            .map(|(name, sound)| {
+                let found = self.learn_one(&name, stft, sound, &settings, begun)?;
+                bar.inc(1);
+                Ok((name, found))
+            })
+            .collect::<anyhow::Result<_>>()?;
+        bar.finish_and_clear();
         let mut known = Dictionary::new();
-        for (name, sound) in std::mem::take(&mut material.training) {
-            bar.set_message(format!("learning {name}"));
-            let v = self.spectrogram.of(&stft.forward(&sound.mono()));
-            if v.as_slice().iter().all(|x| *x == 0.0) {
-                bail!("--train {name}: the recording is silent, there is nothing to learn from it");
-            }
-            let k = self.per_source.min(v.rows() * v.cols());
-            let settings = klnmf::Settings { time_limit: self.left(begun), ..settings.clone() };
-            let (w, h) = klnmf::init(&v, k, &settings)?;
-            let found =
-                self.factorise(&v, w, h, &settings, &hidden).with_context(|| format!("--train {name}"))?;
+        for (name, found) in learned {
             if found.status == Status::Stopped {
                 return Ok(Learned::Interrupted);
             }
             known.add(&name, found.w);
-            bar.inc(1);
         }
-        bar.finish_and_clear();
         if let Some(path) = &self.save {
             known.write(path, stft, material.mix.rate(), self.spectrogram.name())?;
         }
         Ok(Learned::All(known))
+    }
+
+    /// The parts of one training recording.
+    fn learn_one(
+        &self,
+        name: &str,
+        stft: &Stft,
+        sound: Sound,
+        settings: &klnmf::Settings,
+        begun: Instant,
+    ) -> anyhow::Result<Solution<f64>> {
+        let v = self.spectrogram.of(&stft.forward(&sound.mono()));
+        drop(sound);
+        if v.as_slice().iter().all(|x| *x == 0.0) {
+            bail!("--train {name}: the recording is silent, there is nothing to learn from it");
+        }
+        let k = self.per_source.min(v.rows() * v.cols());
+        let settings = klnmf::Settings { time_limit: self.left(begun), ..settings.clone() };
+        let (w, h) = klnmf::init(&v, k, &settings)?;
+        let hidden = indicatif::ProgressBar::hidden();
+        self.factorise(&v, w, h, &settings, &hidden).with_context(|| format!("--train {name}"))
     }
 
     /// Parts for what is not known, and weights for everything.
