@@ -4,6 +4,7 @@ import io
 
 import klnmf
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from tqdm import tqdm
@@ -123,6 +124,31 @@ def test_single_precision_stays_single(counts, kind):
     assert model.divergence == pytest.approx(klnmf.factorize(counts, 3).divergence, rel=0.05)
 
 
+def test_factors_are_not_rounded_to_the_precision_of_the_data():
+    V, W = np.ones((4, 3), dtype=np.float32), np.full((4, 1), 0.5)
+    W[3] = 1e-50
+    assert np.isfinite(klnmf.certificate(V, W, np.ones((1, 3))).divergence)
+    assert np.isfinite(klnmf.decompose(V, W).divergence)
+
+
+def test_data_frames_are_matched_by_label(counts):
+    model = klnmf.factorize(counts, 4)
+    rows, columns = [f"row{i}" for i in range(60)], [f"sample{i}" for i in range(90)]
+    V = pd.DataFrame(counts, index=rows, columns=columns)
+    W = pd.DataFrame(model.W, index=rows)[::-1]
+    H = pd.DataFrame(model.H, columns=columns).iloc[:, ::-1]
+    np.testing.assert_array_equal(klnmf.decompose(V, W).H, klnmf.decompose(counts, model.W).H)
+    np.testing.assert_array_equal(klnmf.decompose(V, W.to_numpy()[::-1]).H, klnmf.decompose(V, W).H)
+    assert klnmf.certificate(V, W, H) == klnmf.certificate(counts, model.W, model.H)
+    start = klnmf.factorize(V, init=(W, H), max_iter=0)
+    assert start.divergence == pytest.approx(model.divergence)
+    for wrong in (W.iloc[:-1], W.rename({"row3": "row03"}), W.rename({"row3": "row4"})):
+        with pytest.raises(ValueError, match="row 'row(0|3)' of the data is not in W: give data frames"):
+            klnmf.decompose(V, wrong)
+    with pytest.raises(ValueError, match="row 'row3' of W is not in the data"):
+        klnmf.decompose(V.drop("row3"), W)
+
+
 def test_nothing_is_written(counts):
     for V in (counts, np.asfortranarray(counts), sp.csr_matrix(counts), shuffled(counts)):
         before = V.copy()
@@ -153,6 +179,11 @@ def test_one_factor_fixed(counts):
     W, H = klnmf.init(counts, 4)
     found = klnmf.factorize(counts, init=(W, H), update="H")
     np.testing.assert_array_equal(found.W, W)
+    assert found.converged and found.relative_gap == found.gap_h / counts.sum() <= 1e-4 < found.gap_w
+    seen = []
+    found = klnmf.factorize(counts, init=(W, H), update="W", callback=seen.append)
+    assert found.relative_gap == found.gap_w / counts.sum() <= 1e-4 and seen[-1].relative_gap <= 1e-4
+    found = klnmf.factorize(counts, init=(W, H), update="H")
     best = klnmf.decompose(counts, W, tol=1e-9)
     assert best.divergence <= found.divergence <= best.divergence + found.gap_h + 1e-6
 

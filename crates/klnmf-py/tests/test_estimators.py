@@ -89,6 +89,41 @@ def test_features_that_no_component_has(X):
     np.testing.assert_allclose(weights, model.transform(sp.csr_matrix(seen)), rtol=1e-4, atol=1e-3)
 
 
+def test_rows_with_unknown_features_have_an_infinite_divergence(X):
+    seen, rows = X.copy(), X[:, 7] > 0
+    seen[:, 7] = 0
+    model = KLNMF(3, random_state=0).fit(seen)
+    with pytest.warns(UserWarning, match="in no component"):
+        found = model.decompose(X)
+    assert rows.any() and not rows.all()
+    np.testing.assert_array_equal(np.isinf(found.divergences), rows)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_documents_with_unknown_words_are_impossible(X, kind):
+    seen, rows = X.copy(), X[:, 7] > 0
+    seen[:, 7] = 0
+    model = TopicModel(3, word_prior=0, random_state=0).fit(seen)
+    with pytest.warns(UserWarning, match="in no component"):
+        found = model.weights(kind(X))
+        np.testing.assert_array_equal(found.log_likelihood == -np.inf, rows)
+        assert found.topics.shape == (3, 60) and found.words == X.sum()
+        assert model.score(kind(X)) == -np.inf and model.perplexity(kind(X)) == np.inf
+        np.testing.assert_allclose(model.transform(kind(X)).sum(axis=1), 1)
+    alone = np.zeros((1, 60))
+    alone[0, 7] = 3
+    with pytest.warns(UserWarning, match="in no component"):
+        assert model.score(alone) == -np.inf
+
+
+def test_transform_in_single_precision_of_a_model_in_double(X):
+    model = KLNMF(3, random_state=0).fit(X)
+    model.components_[:, 5] = 1e-50
+    found = model.transform(X.astype(np.float32))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, model.transform(X), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("make", [KLNMF, TopicModel])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix, sp.csr_array])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -2,6 +2,7 @@
 
 import klnmf
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -39,6 +40,19 @@ def test_weights_of_new_documents(documents):
     np.testing.assert_allclose(again.weights, model.weights, atol=1e-3)
     np.testing.assert_allclose(again.topics, model.topics)
     assert again.perplexity == pytest.approx(model.perplexity, rel=1e-4)
+
+
+def test_data_frames_are_matched_by_label(documents):
+    names = [f"word{i}" for i in range(21)]
+    counts = pd.DataFrame(documents, columns=names)
+    model = klnmf.topics(counts, 2)
+    turned = pd.DataFrame(model.topics, columns=names).iloc[:, ::-1]
+    expected = klnmf.topic_weights(documents, model.topics)
+    np.testing.assert_array_equal(klnmf.topic_weights(counts, turned).weights, expected.weights)
+    again = klnmf.topics(counts, init=(model.weights + 1e-3, turned), max_iter=0)
+    np.testing.assert_allclose(again.topics, model.topics, atol=0.01)
+    with pytest.raises(ValueError, match="column 'word3' of the data is not in topics"):
+        klnmf.topic_weights(counts, turned.drop(columns="word3"))
 
 
 def test_start_callback_and_priors(documents):

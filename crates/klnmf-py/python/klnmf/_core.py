@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
-from klnmf._data import count, factor, matrix, maybe_count
+from klnmf._data import count, factor, matched, matrices, matrix, maybe_count
 from klnmf._data import threads as thread_count
 from klnmf._progress import counting, watching
 from klnmf._results import Certificate, Decomposition, Info, Memory, Result
 
-TRACE = np.dtype([(name, "i8" if name == "iteration" else "f8") for name in Info._fields])
+TRACE = np.dtype([(name, "i8" if name == "iteration" else "f8") for name in Info._fields[:-1]])
 
 
 def factorize(
@@ -48,7 +49,8 @@ def factorize(
     rank : int, optional
         Parts. May be left out where `init` is a pair.
     init : {'random', 'nndsvd'} or pair (W, H)
-        How to start.
+        How to start. Rows of W and columns of H are matched with those of V by their labels if both are
+        data frames, else by position.
     solver : {'auto', 'fpa', 'simplex', 'mu', 'mue', 'newton', 'admm'}
         The method.
     update : {'both', 'W', 'H'}
@@ -57,7 +59,8 @@ def factorize(
         The first so many columns of W stay as they are: known parts beside new ones. With `auto`, `mue`
         and `mu`.
     tol : float
-        Stop when `gap_w` and `gap_h` are at most `tol` times the sum of V. 0 never stops early.
+        Stop when `gap_w` and `gap_h`, or the one of the factor that moves, are at most `tol` times the sum
+        of V. 0 never stops early.
     max_iter : int
         The most accesses to the data.
     time_limit : float, optional
@@ -98,6 +101,8 @@ def factorize(
     >>> bool(np.allclose(model.W.sum(axis=0), 1))
     True
     """
+    if not isinstance(init, str):
+        init = matched(V, "W", init[0], 0), matched(V, "H", init[1], 1)
     V = matrix(V)
     W, H = _start(V, rank, init, count("seed", seed), thread_count(threads))
     max_iter = count("max_iter", max_iter)
@@ -105,7 +110,8 @@ def factorize(
     def say(info: Info) -> str:
         return f"D = {info.divergence:.6g}, gap = {info.relative_gap:.1e}"
 
-    with watching(Info, callback, progress, max_iter, say) as hear:
+    make = partial(Info, update=update)
+    with watching(make, callback, progress, max_iter, say) as hear:
         W, H, facts, trace, status = _klnmf.factorize(
             V,
             W,
@@ -124,7 +130,7 @@ def factorize(
             rho,
             hear,
         )
-    return Result(W, H, Info(*facts), np.array(trace, TRACE), status)
+    return Result(W, H, make(*facts), np.array(trace, TRACE), status)
 
 
 def _start(V: Any, rank: int | None, how: Any, seed: int, threads: int) -> tuple[NDArray, NDArray]:
@@ -186,9 +192,10 @@ def decompose(
     Parameters
     ----------
     V : array-like or scipy.sparse matrix of shape (features, samples)
-        The data.
+        The data. f32 becomes f64 in a copy if W is f64.
     W : array-like of shape (features, parts)
-        The dictionary.
+        The dictionary. The rows of two data frames are matched by their labels, those of arrays by
+        position.
     tol : float
         A column is done when its gap is at most `tol` times its sum.
     max_iter : int
@@ -215,12 +222,12 @@ def decompose(
     >>> bool(found.gaps[0] <= 1e-6 * 10)
     True
     """
-    V = matrix(V)
+    V, W = matrices(V, W=matched(V, "W", W, 0))
     with counting(progress, V.shape[1], "column") as hear:
         return Decomposition(
             *_klnmf.decompose(
                 V,
-                factor("W", W, V.dtype),
+                W,
                 tol,
                 count("max_iter", max_iter),
                 time_limit,
@@ -236,11 +243,12 @@ def certificate(V: Any, W: ArrayLike, H: ArrayLike) -> Certificate:
     Parameters
     ----------
     V : array-like or scipy.sparse matrix of shape (features, samples)
-        The data.
+        The data. f32 becomes f64 in a copy if W or H is f64.
     W : array-like of shape (features, parts)
-        Non-negative.
+        Non-negative. Rows of data frames are matched with those of V by their labels, of arrays by
+        position.
     H : array-like of shape (parts, samples)
-        Non-negative.
+        Non-negative. Its columns are matched with those of V likewise.
 
     Returns
     -------
@@ -253,8 +261,8 @@ def certificate(V: Any, W: ArrayLike, H: ArrayLike) -> Certificate:
     >>> klnmf.certificate([[3.0, 4.0], [6.0, 8.0]], [[1.0], [2.0]], [[3.0, 4.0]]).divergence
     0.0
     """
-    V = matrix(V)
-    return Certificate(*_klnmf.certificate(V, factor("W", W, V.dtype), factor("H", H, V.dtype)))
+    V, W, H = matrices(V, W=matched(V, "W", W, 0), H=matched(V, "H", H, 1))
+    return Certificate(*_klnmf.certificate(V, W, H))
 
 
 def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArray, NDArray]:

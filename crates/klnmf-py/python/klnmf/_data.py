@@ -41,6 +41,34 @@ def _as_type(V: Any, dtype: Any) -> Any:
     return V.astype(wanted, copy=False)
 
 
+def matrices(V: Any, **factors: Any) -> tuple[Any, ...]:
+    """V and factors of it as matrices in the widest of their precisions."""
+    arrays = {name: np.asarray(A) for name, A in factors.items()}
+    V = matrix(V)
+    dtype = np.result_type(V.dtype, *(precision(A.dtype) for A in arrays.values()))
+    return matrix(V, dtype), *(factor(name, A, dtype) for name, A in arrays.items())
+
+
+def matched(V: Any, name: str, A: Any, axis: int) -> Any:
+    """A with the rows (axis 0) or columns (1) of V: those of two data frames are matched by their labels."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not (isinstance(V, pandas.DataFrame) and isinstance(A, pandas.DataFrame)):
+        return A
+    ours, theirs = V.axes[axis], A.axes[axis]
+    if ours.equals(theirs):
+        return A
+    line = ("row", "column")[axis]
+    for mine, others, where, whose in ((ours, theirs, name, "the data"), (theirs, ours, "the data", name)):
+        wrong = mine[~mine.isin(others)].tolist(), mine[mine.duplicated()].tolist()
+        if any(wrong):
+            trouble = f"is not in {where}" if wrong[0] else "is there twice"
+            raise ValueError(
+                f"{line} {(wrong[0] or wrong[1])[0]!r} of {whose} {trouble}: give data frames with the same "
+                f"{line}s, or arrays, which are matched by position"
+            )
+    return A.reindex(ours, axis=axis)
+
+
 def factor(name: str, A: Any, dtype: Any) -> NDArray:
     """A factor in the precision of V."""
     A = np.asarray(A)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -144,7 +145,7 @@ class KLNMF(_Factors):
     n_iter_ : int
         Accesses to the data.
     trace_ : ndarray
-        One record for every ten accesses, with the fields of `klnmf.Info`.
+        One record for every ten accesses, with the fields of `klnmf.Info` but `update`.
     status_ : str
         Why `fit` ended.
     n_components_, n_features_in_ : int
@@ -248,10 +249,15 @@ class KLNMF(_Factors):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        return self.decompose(X).H.T
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return self._decompose(X).H.T.astype(X.dtype, copy=False)
 
     def decompose(self, X: Any) -> Decomposition:
         """`transform` with the certificate: the weights are `H.T`, and `gaps` bounds every row.
+
+        The divergence of a row that has a feature which no component has is infinite; its weights and its
+        gap are those of its other features.
 
         Parameters
         ----------
@@ -263,8 +269,10 @@ class KLNMF(_Factors):
         Decomposition
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        X, components = explained(X, self.components_)
+        return self._decompose(self._validate(X, reset=False))
+
+    def _decompose(self, X: Any) -> Decomposition:
+        X, components, beyond = explained(X, self.components_)
         found = decompose(
             X.T,
             components.T,
@@ -274,7 +282,7 @@ class KLNMF(_Factors):
             progress=self.progress,
         )
         warn_of_rows(found.unconverged, len(found.gaps), self.transform_tol)
-        return found
+        return replace(found, divergences=np.where(beyond, np.inf, found.divergences))
 
     def _rank(self, X: Any, H: Any) -> int:
         given = np.shape(H)[0] if self.init == "custom" and H is not None else None
@@ -456,15 +464,34 @@ class TopicModel(_Factors):
         return self._weights(X).weights.astype(X.dtype)
 
     def weights(self, X: Any) -> Topics:
-        """`transform` with the certificate: gaps and log-likelihoods of every document."""
+        """`transform` with the certificate: gaps and log-likelihoods of every document.
+
+        A document with a word that no topic has is impossible: its log-likelihood is −∞. Its weights and
+        its gap are those of its other words.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Counts, documents × words.
+
+        Returns
+        -------
+        Topics
+        """
         return self._weights(self._checked(X))
 
     def perplexity(self, X: Any) -> float:
-        """exp(−log-likelihood for each word) of documents, with their best weights."""
+        """exp(−log-likelihood for each word) of documents, with their best weights.
+
+        Infinite where a word is in no topic; a `word_prior` above 0 sees to it that there is none.
+        """
         return self.weights(X).perplexity
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The log-likelihood of documents with their best weights: the higher the better."""
+        """The log-likelihood of documents with their best weights: the higher the better.
+
+        −∞ where a word is in no topic; a `word_prior` above 0 sees to it that there is none.
+        """
         return float(self.weights(X).log_likelihood.sum())
 
     def top_words(self, n: int = 10, names: Sequence[str] | None = None) -> list[list[str]]:
@@ -487,9 +514,9 @@ class TopicModel(_Factors):
         return self._validate(X, reset=False)
 
     def _weights(self, X: Any) -> Topics:
-        X, components = explained(X, self.components_)
+        known, components, beyond = explained(X, self.components_)
         found = topic_weights(
-            X,
+            known,
             components,
             topic_prior=self.topic_prior,
             weights_tol=self.weights_tol,
@@ -497,7 +524,12 @@ class TopicModel(_Factors):
             progress=self.progress,
         )
         warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
-        return found
+        return replace(
+            found,
+            topics=self.components_,
+            log_likelihood=np.where(beyond, -np.inf, found.log_likelihood),
+            words=float(X.sum()),
+        )
 
     def _start(self, X: Any, before: NDArray | None) -> Any:
         if before is None or before.shape != (self.n_components, X.shape[1]):

@@ -24,11 +24,13 @@ class Info(NamedTuple):
     """No change of H alone can lower the divergence by more than this."""
     sum: float
     """ΣV, to which gaps are compared."""
+    update: str = "both"
+    """Which factors move: 'both', 'W' or 'H'."""
 
     @property
     def relative_gap(self) -> float:
-        """The larger gap relative to ΣV, which the tolerance is compared with."""
-        gap = max(self.gap_w, self.gap_h)
+        """The larger gap of the factors that move, relative to ΣV: what the tolerance is compared with."""
+        gap = {"W": self.gap_w, "H": self.gap_h}.get(self.update, max(self.gap_w, self.gap_h))
         return gap / self.sum if self.sum > 0 else gap
 
 
@@ -82,7 +84,7 @@ class Result:
     info: Info
     """Iterations, time and certificate of exactly these factors."""
     trace: NDArray
-    """One record for every certificate on the way, with the fields of `Info`."""
+    """One record for every certificate on the way, with the fields of `Info` but `update`."""
     status: str
     """Why it ended: 'converged', 'iteration limit', 'time limit' or 'stopped'."""
 
@@ -103,7 +105,7 @@ class Result:
 
     @property
     def relative_gap(self) -> float:
-        """The larger gap relative to ΣV, which `tol` is compared with."""
+        """The larger gap of the factors that move, relative to ΣV: what `tol` is compared with."""
         return self.info.relative_gap
 
     @property

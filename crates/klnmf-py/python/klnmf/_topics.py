@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from klnmf import _klnmf
 from klnmf._core import _start
-from klnmf._data import count, factor, matrix
+from klnmf._data import count, factor, matched, matrix
 from klnmf._data import threads as thread_count
 from klnmf._progress import counting, watching
 from klnmf._results import TopicInfo, Topics
@@ -84,7 +84,8 @@ def topics(
     """
     V = matrix(counts, np.float64).T
     if not isinstance(init, str):
-        init = (np.asarray(init[1]).T, np.asarray(init[0]).T)
+        weights, words = matched(counts, "weights", init[0], 0), matched(counts, "topics", init[1], 1)
+        init = np.asarray(words).T, np.asarray(weights).T
     W, H = _start(V, n_topics, init, count("seed", seed), thread_count(threads))
     max_iter = count("max_iter", max_iter)
 
@@ -125,7 +126,8 @@ def topic_weights(
     counts : array-like or scipy.sparse matrix of shape (documents, words)
         How often each word occurs.
     topics : array-like of shape (topics, words)
-        Scaled to rows that sum to 1.
+        Scaled to rows that sum to 1. The words of two data frames are matched by their labels, those of
+        arrays by position.
     topic_prior : float
         The pseudo-count of every topic in every document.
     weights_tol : float
@@ -143,7 +145,7 @@ def topic_weights(
     [[0.9, 0.1]]
     """
     V = matrix(counts, np.float64).T
-    W = factor("topics", np.asarray(topics).T, np.float64)
+    W = factor("topics", np.asarray(matched(counts, "topics", topics, 1)).T, np.float64)
     with counting(progress, V.shape[1], "document") as hear:
         found = _klnmf.topic_weights(V, W, topic_prior, weights_tol, thread_count(threads), hear)
     return _packed(V, W / W.sum(axis=0), found, 0, np.array([], TRACE), found[-1])

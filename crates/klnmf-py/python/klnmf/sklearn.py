@@ -193,7 +193,7 @@ def _only_weights(X: Any, W: Any, H: Any, n_components: Any) -> tuple[NDArray, N
     H = _check_factor(H, (rank_of(X, n_components, given), X.shape[1]), "H")
     if H.dtype != X.dtype:
         raise TypeError(f"H should have the same dtype as X. Got H.dtype = {H.dtype}.")
-    known, components = explained(X, H)
+    known, components, _ = explained(X, H)
     found = decompose(known.T, components.T)
     warn_of_rows(found.unconverged, len(found.gaps), 1e-6)
     return found.H.T, H, max(int(found.iterations.max()), 1)
@@ -231,17 +231,15 @@ def engine_init(init: Any) -> str:
     return _INIT[init]
 
 
-def explained(X: Any, components: NDArray) -> tuple[Any, NDArray]:
-    """X and the components without the features that X has and no component knows.
+def explained(X: Any, components: NDArray) -> tuple[Any, NDArray, NDArray[np.bool_]]:
+    """X and the components without the features that X has and no component knows; which rows have them.
 
     Their share of the divergence is infinite whatever the weights, so they say nothing about them.
     """
-    unknown = components.sum(axis=0) == 0
-    if not unknown.any():
-        return X, components
-    meant = np.flatnonzero(unknown)[np.asarray(X[:, unknown].sum(axis=0)).ravel() > 0]
+    unknown = np.flatnonzero(components.sum(axis=0) == 0)
+    meant = unknown[np.asarray(X[:, unknown].sum(axis=0)).ravel() > 0]
     if meant.size == 0:
-        return X, components
+        return X, components, np.zeros(X.shape[0], dtype=bool)
     warnings.warn(
         f"{meant.size} of {X.shape[1]} features occur in X but in no component (the first is column "
         f"{meant[0]}): the weights are found without them",
@@ -249,7 +247,7 @@ def explained(X: Any, components: NDArray) -> tuple[Any, NDArray]:
         stacklevel=4,
     )
     kept = np.setdiff1d(np.arange(X.shape[1]), meant)
-    return X[:, kept], components[:, kept]
+    return X[:, kept], components[:, kept], np.asarray(X[:, meant].sum(axis=1)).ravel() > 0
 
 
 def warn_of_limit(found: Result, max_iter: int, tol: float | None = None) -> None:
