@@ -193,6 +193,37 @@ def test_custom_start(X):
     np.testing.assert_array_equal(model.components_, klnmf.factorize(X.T, init=(H, W)).W.T)
 
 
+def test_custom_start_that_was_not_asked_for(X):
+    H, W = klnmf.init(X.T, 3)
+    with pytest.warns(RuntimeWarning, match="provided W or H are ignored"):
+        KLNMF(3, random_state=0).fit(X, W=W.T, H=H.T)
+
+
+def test_custom_start_comes_before_the_warm_one(X):
+    H, W = klnmf.init(X.T, 3, seed=9)
+    model = KLNMF(3, init="custom", warm_start=True, max_iter=5, tol=0)
+    model.fit(X, W=W.T, H=H.T)
+    expected = model.components_
+    np.testing.assert_array_equal(model.fit(X, W=W.T, H=H.T).components_, expected)
+    assert model.fit(X).divergence_ < klnmf.factorize(X.T, init=(H, W), max_iter=5, tol=0).divergence
+
+
+def test_warnings_point_to_the_line_of_the_user(X):
+    seen = X.copy()
+    seen[:, 7] = 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        KLNMF(3, max_iter=1).fit(X)
+        make_pipeline(KLNMF(3, max_iter=1)).fit(X)
+        TopicModel(4, max_iter=12, tol=1e-9).fit(X)
+        KLNMF(3, random_state=0).fit(seen).transform(X)
+        TopicModel(3, word_prior=0).fit(seen).score(X)
+        klnmf.sklearn.non_negative_factorization(X, n_components=3, max_iter=1)
+        klnmf.sklearn.non_negative_factorization(X, np.ones((90, 3)), np.ones((3, 60)), update_H=False)
+    assert len(caught) >= 7
+    assert {warning.filename for warning in caught} == {__file__}
+
+
 def test_pipeline_and_search(X):
     search = GridSearchCV(TopicModel(random_state=0), {"n_components": [2, 4]}, cv=2).fit(X)
     assert search.best_params_["n_components"] in (2, 4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -10,15 +9,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klnmf._core import decompose, factorize, grow
 from klnmf._results import Decomposition, Info, Result, TopicInfo, Topics
+from klnmf._sklearn_common import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    check_is_fitted,
+    check_random_state,
+    check_start,
+    engine_init,
+    explained,
+    rank_of,
+    validate_data,
+    warn_of_ignored,
+    warn_of_limit,
+    warn_of_rows,
+)
 from klnmf._topics import topic_weights, topics
-from klnmf.sklearn import check_start, engine_init, explained, rank_of, warn_of_limit, warn_of_rows
 
 
 class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -120,6 +129,7 @@ class KLNMF(_Factors):
         Stop fitting after this many seconds.
     warm_start : bool
         Begin `fit` with the components of the last one, adding new ones if `n_components` has grown.
+        W and H given to `fit` come first.
     random_state : int, RandomState or None
         An int is the seed that `klnmf.factorize` and the program take.
     threads : int, optional
@@ -291,7 +301,9 @@ class KLNMF(_Factors):
     def _start(self, X: Any, W: Any, H: Any, before: NDArray | None) -> Any:
         """How `factorize` is to begin; there, W are the components and H the weights."""
         rank = self._rank(X, H)
-        if before is not None and before.shape[1] == X.shape[1] and before.shape[0] <= rank:
+        warn_of_ignored(self.init, W, H)
+        given = self.init == "custom" and (W is not None or H is not None)
+        if not given and before is not None and before.shape[1] == X.shape[1] and before.shape[0] <= rank:
             return self._from_before(X, before.astype(X.dtype), rank)
         if self.init == "custom":
             W, H = check_start(X, W, H, rank)
@@ -439,11 +451,7 @@ class TopicModel(_Factors):
         self.trace_ = found.trace
         self.status_ = found.status
         if found.status == "iteration limit" and self.tol > 0:
-            warnings.warn(
-                f"Maximum number of iterations {self.max_iter} reached. Increase it to improve convergence.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            warn_of_limit(found, self.max_iter)
         warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
         return found.weights.astype(X.dtype)
 
