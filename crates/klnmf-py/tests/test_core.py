@@ -85,6 +85,14 @@ def wide(V):
     return V
 
 
+def rebuilt(V, change=np.asarray, index=np.int32):
+    """CSR with changed arrays and indices of this type, behind scipy's back."""
+    V = sp.csr_matrix(V)
+    indices, indptr = V.indices.astype(index), V.indptr.astype(index)
+    V.data, V.indices, V.indptr = change(V.data), change(indices), indptr
+    return V
+
+
 SPARSE = {
     "csr": sp.csr_matrix,
     "csc": sp.csc_matrix,
@@ -96,6 +104,9 @@ SPARSE = {
     "unsorted, duplicates": shuffled,
     "explicit zeros": with_zeros,
     "transposed": lambda V: sp.csr_matrix(np.ascontiguousarray(V.T)).T,
+    "room at the end": lambda V: rebuilt(V, lambda part: np.append(part, part[:3])),
+    "strided": lambda V: rebuilt(V, lambda part: np.repeat(part, 2)[::2]),
+    "uint32 indices": lambda V: rebuilt(V, index=np.uint32),
 }
 
 
@@ -280,7 +291,9 @@ BACKWARDS.indices[2] = -1
 ERRORS = [
     (ValueError, "V[1, 2] = -5 is negative", lambda: klnmf.factorize(MINUS, 1)),
     (ValueError, "V[0, 2] = NaN is not a finite number", lambda: klnmf.factorize(NAN, 1)),
-    (ValueError, "rank 0: choose a rank from 1 to 12", lambda: klnmf.factorize(V, 0)),
+    (ValueError, "rank = 0: a whole number ≥ 1", lambda: klnmf.factorize(V, 0)),
+    (ValueError, f"rank = {2**70}: at most 12", lambda: klnmf.factorize(V, 2**70)),
+    (ValueError, f"seed = {2**64}: at most", lambda: klnmf.factorize(V, 1, seed=2**64)),
     (ValueError, "the matrix is empty (0 × 4)", lambda: klnmf.factorize(V[:0], 1)),
     (ValueError, "V has 1 dimensions", lambda: klnmf.factorize(V[0], 1)),
     (ValueError, "index 4294967295 in line 0", lambda: klnmf.factorize(BACKWARDS, 1)),
@@ -290,7 +303,7 @@ ERRORS = [
     (ValueError, "tol = -1: a finite number ≥ 0", lambda: klnmf.factorize(V, 1, tol=-1)),
     (ValueError, "max_iter = -1: a whole number ≥ 0", lambda: klnmf.factorize(V, 1, max_iter=-1)),
     (ValueError, "inner = 0: at least 1", lambda: klnmf.factorize(V, 1, inner=0)),
-    (ValueError, "time_limit = -1: a number of seconds", lambda: klnmf.factorize(V, 1, time_limit=-1)),
+    (ValueError, "time_limit = -1: a finite number", lambda: klnmf.factorize(V, 1, time_limit=-1)),
     (ValueError, "threads = 5000: at most 1024", lambda: klnmf.factorize(V, 1, threads=5000)),
     (ValueError, "they fit the transpose of V", lambda: klnmf.certificate(V, *TURNED)),
     (ValueError, "W[0, 0] = -1: factors must be finite", lambda: klnmf.decompose(V, -np.ones((3, 1)))),
@@ -301,6 +314,17 @@ ERRORS = [
     (TypeError, "rank is missing", lambda: klnmf.factorize(V)),
     (TypeError, "rank = 1.5: a whole number", lambda: klnmf.factorize(V, 1.5)),
     (TypeError, "V holds complex numbers", lambda: klnmf.factorize(V * 1j, 1)),
+    (TypeError, "W holds complex numbers", lambda: klnmf.decompose(V, V[:, :1] * 1j)),
+    (TypeError, "H holds complex numbers", lambda: klnmf.factorize(V, init=(PAIR[0], PAIR[1] * 1j))),
+    (TypeError, "W holds complex numbers", lambda: klnmf.grow(PAIR[0] * 1j, PAIR[1], 2)),
+    (ValueError, "tol = None: a finite number", lambda: klnmf.factorize(V, 1, tol=None)),
+    (ValueError, "tol = '1e-3': a finite number", lambda: klnmf.decompose(V, PAIR[0], tol="1e-3")),
+    (TypeError, "solver is of type NoneType", lambda: klnmf.factorize(V, 1, solver=None)),
+    (TypeError, "init is of type NoneType: give 'random'", lambda: klnmf.factorize(V, 1, init=None)),
+    (TypeError, "init is of type ndarray: give 'random'", lambda: klnmf.factorize(V, 1, init=PAIR[0])),
+    (TypeError, "how is of type NoneType", lambda: klnmf.init(V, 1, how=None)),
+    (ValueError, "V has 0 dimensions", lambda: klnmf.factorize(None, 1)),
+    (ValueError, "V has 1 dimensions", lambda: klnmf.factorize(sp.coo_array(V[0]).tocsr(), 1)),
 ]  # fmt: skip
 
 

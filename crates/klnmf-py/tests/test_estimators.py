@@ -235,8 +235,14 @@ def test_errors_are_scikit_learns(X):
         KLNMF(2).fit(-X)
     with pytest.raises(ValueError, match="init = 'svd': choose"):
         KLNMF(2, init="svd").fit(X)
-    with pytest.raises(ValueError, match="rank 0: choose a rank"):
-        KLNMF(0).fit(X)
+    for make in (KLNMF, TopicModel):
+        for wrong in (0, -1, 2**70):
+            with pytest.raises(ValueError, match=f"n_components = {wrong}: "):
+                make(wrong).fit(X)
+        with pytest.raises(ValueError, match="random_state = -1: a whole number ≥ 0"):
+            make(2, random_state=-1).fit(X)
+    with pytest.raises(ValueError, match=r"^X\[0, 2\] = 2 but \(W·H\)\[0, 2\] = 0 at the start"):
+        KLNMF(2, init="custom").fit(X, W=np.ones((90, 2)), H=np.eye(2, 60))
 
 
 def test_better_than_scikit_learn_from_the_same_start():
@@ -262,3 +268,16 @@ def test_topic_model(X):
     assert model.score(X) == pytest.approx(found.log_likelihood.sum(), rel=1e-6)
     assert model.gap_ == pytest.approx(found.gaps.max())
     assert [len(words) for words in model.top_words(5)] == [5] * 4
+
+
+def test_words_of_topics(X):
+    model = TopicModel(4, random_state=0).fit(X)
+    names = [f"word{i}" for i in range(60)]
+    expected = model.top_words(3, names)
+    best = np.argsort(-model.components_, axis=1)[:, :3]
+    assert expected == [[names[i] for i in row] for row in best]
+    assert model.top_words(3, {name: i for i, name in reversed(list(enumerate(names)))}) == expected
+    assert model.top_words(3, dict(reversed(list(enumerate(names))))) == expected
+    assert model.top_words(3) == [[str(i) for i in row] for row in best]
+    with pytest.raises(ValueError, match="names has 59 words, the topics have 60"):
+        model.top_words(3, names[1:])

@@ -70,7 +70,35 @@ def test_start_callback_and_priors(documents):
 def test_errors(documents):
     with pytest.raises(ValueError, match="topic_prior = -1: a finite number ≥ 0 is needed"):
         klnmf.topics(documents, 2, topic_prior=-1)
-    with pytest.raises(ValueError, match="row 0 of the dictionary is zero"):
-        klnmf.topic_weights([[1, 1]], [[0.0, 1.0]])
-    with pytest.raises(TypeError, match="rank is missing"):
+    with pytest.raises(
+        ValueError, match=r"counts\[1, 0\] = 1 but column 0 of topics is zero.*drop the column"
+    ):
+        klnmf.topic_weights([[0, 1], [1, 1]], [[0.0, 1.0]])
+    with pytest.raises(TypeError, match="n_topics is missing"):
         klnmf.topics(documents)
+    with pytest.raises(ValueError, match="n_topics = 0: a whole number ≥ 1"):
+        klnmf.topics(documents, 0)
+    with pytest.raises(ValueError, match="topics have 30 words, counts 21"):
+        klnmf.topic_weights(documents, np.ones((2, 30)))
+    with pytest.raises(ValueError, match="weights are 3 × 2 and topics 2 × 21, 81 × 2 and 2 × 21 are needed"):
+        klnmf.topics(documents, init=(np.ones((3, 2)), np.ones((2, 21))))
+    with pytest.raises(TypeError, match=r"init is of type ndarray: .* a pair \(weights, topics\)"):
+        klnmf.topics(documents, 2, init=np.ones((2, 21)))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_errors_name_the_place_in_the_counts(kind):
+    minus = kind(np.array([[1, 2, 3], [4, 5, -6.0]]))
+    for call in (lambda: klnmf.topics(minus, 2), lambda: klnmf.topic_weights(minus, np.ones((2, 3)))):
+        with pytest.raises(ValueError, match=r"^counts\[1, 2\] = -6 is negative"):
+            call()
+    with pytest.raises(ValueError, match=r"^topics\[0, 2\] = -1: factors must"):
+        klnmf.topic_weights(np.ones((2, 3)), [[1, 1, -1.0]])
+    with pytest.raises(TypeError, match="^counts holds complex numbers"):
+        klnmf.topics(minus * 1j, 2)
+
+
+def test_a_topic_without_words(documents):
+    found = klnmf.topic_weights(documents, np.vstack([np.ones((1, 21)), np.zeros((1, 21))]))
+    np.testing.assert_allclose(found.topics.sum(axis=1), [1, 0])
+    assert np.isfinite(found.weights).all()

@@ -10,7 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
-from klnmf._data import count, factor, matched, matrices, matrix, maybe_count
+from klnmf._data import (
+    count,
+    dense,
+    factor,
+    matched,
+    matrices,
+    matrix,
+    maybe_count,
+    maybe_number,
+    number,
+    pair,
+    parts,
+    word,
+)
 from klnmf._data import threads as thread_count
 from klnmf._progress import counting, watching
 from klnmf._results import Certificate, Decomposition, Info, Memory, Result
@@ -102,7 +115,8 @@ def factorize(
     True
     """
     if not isinstance(init, str):
-        init = matched(V, "W", init[0], 0), matched(V, "H", init[1], 1)
+        W, H = pair(init)
+        init = matched(V, "W", W, 0), matched(V, "H", H, 1)
     V = matrix(V)
     W, H = _start(V, rank, init, count("seed", seed), thread_count(threads))
     max_iter = count("max_iter", max_iter)
@@ -116,31 +130,30 @@ def factorize(
             V,
             W,
             H,
-            solver,
+            word("solver", solver),
             paper,
             mixed,
-            update,
+            word("update", update),
             count("fixed", fixed),
             maybe_count("inner", inner),
             max_iter,
-            tol,
-            time_limit,
+            number("tol", tol),
+            maybe_number("time_limit", time_limit),
             maybe_count("check_every", check_every),
             thread_count(threads),
-            rho,
+            maybe_number("rho", rho),
             hear,
         )
     return Result(W, H, make(*facts), np.array(trace, TRACE), status)
 
 
-def _start(V: Any, rank: int | None, how: Any, seed: int, threads: int) -> tuple[NDArray, NDArray]:
+def _start(V: Any, rank: Any, how: Any, seed: int, threads: int) -> tuple[NDArray, NDArray]:
     """The factors to start from, in the precision of V."""
     if isinstance(how, str):
         if rank is None:
             raise TypeError("rank is missing: how many parts?")
-        return _klnmf.init(V, count("rank", rank), how, seed, threads)
-    W, H = how
-    W, H = factor("W", W, V.dtype), factor("H", H, V.dtype)
+        return _klnmf.init(V, parts("rank", rank, V.shape), how, seed, threads)
+    W, H = (factor(name, A, V.dtype) for name, A in zip("WH", how, strict=True))
     if rank is not None and W.shape[1] != rank:
         raise ValueError(f"rank = {rank}: W has {W.shape[1]} columns; grow it first, or leave rank out")
     return W, H
@@ -171,7 +184,9 @@ def init(
     >>> bool(np.isclose((W @ H).sum(), 20))
     True
     """
-    return _klnmf.init(matrix(V), count("rank", rank), how, count("seed", seed), thread_count(threads))
+    V = matrix(V)
+    rank = parts("rank", rank, V.shape)
+    return _klnmf.init(V, rank, word("how", how), count("seed", seed), thread_count(threads))
 
 
 def decompose(
@@ -228,9 +243,9 @@ def decompose(
             *_klnmf.decompose(
                 V,
                 W,
-                tol,
+                number("tol", tol),
                 count("max_iter", max_iter),
-                time_limit,
+                maybe_number("time_limit", time_limit),
                 thread_count(threads),
                 hear,
             )
@@ -290,11 +305,10 @@ def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArr
     >>> large.W.shape, large.divergence < small.divergence
     ((20, 4), True)
     """
-    parts, weights = matrix(W), matrix(H)
-    dtype = np.result_type(parts.dtype, weights.dtype)
-    return _klnmf.grow(
-        factor("W", parts, dtype), factor("H", weights, dtype), count("rank", rank), count("seed", seed)
-    )
+    W, H = matrix(dense(W), name="W"), matrix(dense(H), name="H")
+    dtype = np.result_type(W.dtype, H.dtype)
+    rank = parts("rank", rank, (len(W), H.shape[1]))
+    return _klnmf.grow(W.astype(dtype, copy=False), H.astype(dtype, copy=False), rank, count("seed", seed))
 
 
 def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
@@ -306,4 +320,5 @@ def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
     >>> klnmf.memory(np.zeros((100, 50)), 10, threads=2)[:2]
     (40000, 12000)
     """
-    return Memory(*_klnmf.memory(matrix(V), count("rank", rank), thread_count(threads)))
+    V = matrix(V)
+    return Memory(*_klnmf.memory(V, parts("rank", rank, V.shape), thread_count(threads)))

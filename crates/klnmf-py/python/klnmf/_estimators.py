@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from klnmf._core import decompose, factorize, grow
+from klnmf._data import count, parts, turned
 from klnmf._results import Decomposition, Info, Result, TopicInfo, Topics
 from klnmf._sklearn_common import (
     BaseEstimator,
@@ -82,7 +84,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _seed(self) -> int:
         """A number given is the seed itself, the one that the program and the functions take."""
         if isinstance(self.random_state, Integral):
-            return int(self.random_state)
+            return count("random_state", self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _before(self) -> NDArray | None:
@@ -226,19 +228,20 @@ class KLNMF(_Factors):
         """
         before = self._before()
         X = self._validate(X, reset=True)
-        found = factorize(
-            X.T,
-            init=self._start(X, W, H, before),
-            rank=self._rank(X, H),
-            solver=self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            time_limit=self.time_limit,
-            seed=self._seed(),
-            threads=self.threads,
-            callback=self.callback,
-            progress=self.progress,
-        )
+        with turned("X", "H", "W"):
+            found = factorize(
+                X.T,
+                init=self._start(X, W, H, before),
+                rank=self._rank(X, H),
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                time_limit=self.time_limit,
+                seed=self._seed(),
+                threads=self.threads,
+                callback=self.callback,
+                progress=self.progress,
+            )
         self._keep(found)
         if self.tol > 0 and not found.converged:
             warn_of_limit(found, self.max_iter, self.tol)
@@ -431,7 +434,7 @@ class TopicModel(_Factors):
         X = self._validate(X, reset=True)
         found = topics(
             X,
-            self.n_components,
+            parts("n_components", self.n_components, X.shape),
             init=self._start(X, before),
             solver=self.solver,
             topic_prior=self.topic_prior,
@@ -502,20 +505,42 @@ class TopicModel(_Factors):
         """
         return float(self.weights(X).log_likelihood.sum())
 
-    def top_words(self, n: int = 10, names: Sequence[str] | None = None) -> list[list[str]]:
+    def top_words(
+        self, n: int = 10, names: Sequence[str] | Mapping[Any, Any] | None = None
+    ) -> list[list[str]]:
         """The `n` most probable words of every topic.
 
         Parameters
         ----------
         n : int
             How many.
-        names : sequence of str, optional
-            The vocabulary; by default the names of the columns that it was fitted to.
+        names : sequence of str or mapping, optional
+            The vocabulary: a list, scikit-learn's `vocabulary_` or a gensim `Dictionary`; by default the
+            names of the columns that it was fitted to, or their numbers.
+
+        Returns
+        -------
+        list of list of str
         """
         check_is_fitted(self)
-        numbers = np.arange(self.components_.shape[1])
-        words = np.asarray(getattr(self, "feature_names_in_", numbers) if names is None else names, object)
-        return [words[row].tolist() for row in np.argsort(-self.components_, kind="stable")[:, :n]]
+        best = np.argsort(-self.components_, kind="stable")[:, : count("n", n)]
+        words = self._vocabulary(names)
+        return [[words[i] for i in row] for row in best]
+
+    def _vocabulary(self, names: Any) -> list[str]:
+        """The word of every column."""
+        size = self.components_.shape[1]
+        if names is None:
+            names = getattr(self, "feature_names_in_", range(size))
+        if isinstance(names, Mapping):
+            # Words to columns as in scikit-learn, or columns to words as in gensim.
+            pairs = ((key, word) if isinstance(key, Integral) else (word, key) for key, word in names.items())
+            names = [word for _, word in sorted(pairs, key=itemgetter(0))]
+        if len(names) != size:
+            raise ValueError(
+                f"names has {len(names)} words, the topics have {size}: give the whole vocabulary"
+            )
+        return [str(name) for name in names]
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)

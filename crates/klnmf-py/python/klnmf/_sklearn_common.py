@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from klnmf._data import parts
 from klnmf._results import Result, Topics
 
 try:
@@ -56,7 +57,9 @@ def rank_of(X: Any, n_components: Any, given: int | None) -> int:
     """The number of components asked for, of those given, or of the features."""
     if n_components == "auto" and given is not None:
         return given
-    return X.shape[1] if n_components in ("auto", None) else n_components
+    if n_components is None or n_components == "auto":
+        return X.shape[1]
+    return parts("n_components", n_components, X.shape)
 
 
 def check_start(X: Any, W: Any, H: Any, rank: int) -> tuple[NDArray, NDArray]:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from klnmf._core import decompose, factorize
 from klnmf._core import init as init_factors
+from klnmf._data import number, turned
 from klnmf._results import Info
 from klnmf._sklearn_common import (
     check_array,
@@ -104,9 +105,10 @@ def non_negative_factorization(
     if not update_H:
         return _only_weights(X, W, H, n_components)
     warn_of_ignored(init, W, H)
-    rule = _Rule(tol, verbose)
+    rule = _Rule(number("tol", tol), verbose)
     start = _start(X, W, H, n_components, init, random_state)
-    found = factorize(X.T, init=start, tol=0.0, max_iter=max_iter, callback=rule)
+    with turned("X", "H", "W"):
+        found = factorize(X.T, init=start, tol=0.0, max_iter=max_iter, callback=rule)
     if tol > 0 and not rule.met:
         warn_of_limit(found, max_iter)
     return found.H.T, found.W.T, max(found.iterations, 1)
