@@ -1,12 +1,14 @@
 """The functions: what they take, what they give, what they refuse."""
 
 import io
+from typing import get_args
 
 import klnmf
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from klnmf import _choices
 from tqdm import tqdm
 
 
@@ -232,10 +234,12 @@ def test_grow_keeps_the_divergence(counts):
     assert klnmf.grow(small.W.astype(np.float32), small.H.astype(np.float32), 3)[0].dtype == np.float32
 
 
-@pytest.mark.parametrize("solver", ["auto", "fpa", "simplex", "mu", "mue", "newton", "admm"])
+@pytest.mark.parametrize("solver", get_args(_choices.Solver))
 def test_solvers(counts, solver):
-    model = klnmf.factorize(counts + 0.1, 3, solver=solver, max_iter=50)
-    assert np.isfinite(model.divergence)
+    best = klnmf.factorize(counts + 0.1, 4)
+    model = klnmf.factorize(counts + 0.1, 4, solver=solver, max_iter=200)
+    assert best.converged and 0.98 * best.divergence <= model.divergence <= 1.02 * best.divergence
+    assert model.divergence == pytest.approx(divergence(counts + 0.1, model.W, model.H))
 
 
 def test_callback_watches_and_stops(counts):
@@ -279,6 +283,23 @@ def test_memory(counts):
     memory = klnmf.memory(sp.csr_matrix(counts.astype(np.float32)), 10, threads=2)
     assert memory.factors == 4 * 10 * 150
     assert memory.total == 2 * memory.v + 12 * memory.factors + memory.workspace
+    assert klnmf.memory(counts.astype(np.uint8), 10, threads=2) == klnmf.memory(counts, 10, threads=2)
+
+
+def test_what_cannot_fit_is_refused(counts, monkeypatch):
+    monkeypatch.setattr(klnmf._core, "_free_memory", lambda: 10**6)
+    text = r"rank 3 takes up to [\d,]+ bytes more and 1,000,000 bytes of memory are free: choose a smaller"
+    for call in (
+        lambda: klnmf.factorize(counts, 3),
+        lambda: klnmf.factorize(counts, init=(np.ones((60, 3)), np.ones((3, 90)))),
+        lambda: klnmf.topics(counts, 3),
+        lambda: klnmf.KLNMF(3).fit(counts),
+        lambda: klnmf.sklearn.non_negative_factorization(counts, n_components=3),
+    ):
+        with pytest.raises(MemoryError, match=text):
+            call()
+    monkeypatch.setattr(klnmf._core, "_free_memory", lambda: None)
+    assert klnmf.factorize(counts, 3).converged
 
 
 V = np.ones((3, 4))

@@ -3,14 +3,17 @@
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from importlib import metadata, resources
 from pathlib import Path
+from typing import get_args
 
 import klnmf
+import numpy as np
 import pytest
-from klnmf import _klnmf
+from klnmf import _choices, _klnmf
 
 
 def test_version():
@@ -100,10 +103,51 @@ def test_stub_matches_the_native_half():
     assert promised == native
 
 
-@pytest.mark.parametrize("module", ["klnmf", "klnmf.sklearn", "klnmf.scanpy", "klnmf.plot"])
-def test_public_functions_have_numpydoc_sections(module):
-    module = importlib.import_module(module)
-    for name in module.__all__:
-        thing = getattr(module, name)
-        if inspect.isfunction(thing):
-            assert thing.__doc__ and inspect.signature(thing).return_annotation is not inspect.Signature.empty
+MODULES = ["klnmf", "klnmf.sklearn", "klnmf.scanpy", "klnmf.plot"]
+FUNCTIONS = [
+    thing
+    for module in map(importlib.import_module, MODULES)
+    for thing in vars(module).values()
+    if inspect.isfunction(thing) and thing.__name__ in module.__all__
+]
+
+
+def section(thing, title):
+    """A section of a docstring."""
+    found = re.search(rf"^{title}\n-+\n(.*?)(?=\n\n\S|\Z)", inspect.getdoc(thing), flags=re.M | re.S)
+    return found[1] if found else ""
+
+
+def named(text):
+    """The names that a section describes."""
+    heads = re.findall(r"^(\*{0,2}\w.*?) : |^(\*\*\w+)$", text, flags=re.M)
+    return [name.lstrip("*") for head in heads for name in "".join(head).split(", ")]
+
+
+@pytest.mark.parametrize(
+    "thing", [*FUNCTIONS, klnmf.KLNMF, klnmf.TopicModel], ids=lambda thing: thing.__name__
+)
+def test_arguments_and_results_are_documented(thing):
+    arguments = list(inspect.signature(thing).parameters)
+    assert sorted(named(section(thing, "Parameters"))) == sorted(arguments)
+    assert inspect.isclass(thing) or section(thing, "Returns")
+
+
+@pytest.mark.parametrize("make", [klnmf.KLNMF, klnmf.TopicModel])
+def test_attributes_are_documented_and_annotated(make):
+    annotated = {name for base in make.__mro__ for name in vars(base).get("__annotations__", {})}
+    assert set(named(section(make, "Attributes"))) == {name for name in annotated if name.endswith("_")}
+    model = make(2, random_state=0).fit(np.ones((5, 4)))
+    assert {name for name in vars(model) if name.endswith("_")} <= annotated
+    assert make.fit.__annotations__["return"] == "Self"
+
+
+def test_choices_are_those_of_the_engine():
+    hints = {"solver": "Solver", "update": "Update"}
+    for name, choice in hints.items():
+        assert inspect.signature(klnmf.factorize).parameters[name].annotation == choice
+        with pytest.raises(ValueError) as caught:
+            klnmf.factorize(np.ones((3, 4)), 1, **{name: "none of them"})
+        said = re.split(r", | or ", str(caught.value).partition("choose ")[2])
+        assert said == list(get_args(getattr(_choices, choice)))
+    assert klnmf.Separation.__iter__.__annotations__["return"] == "Iterator[NDArray]"

@@ -98,6 +98,17 @@ def test_errors_name_the_place_in_the_counts(kind):
         klnmf.topics(minus * 1j, 2)
 
 
+def test_converged(documents):
+    model = klnmf.topics(documents, 2)
+    assert model.converged and not klnmf.topics(documents, 2, max_iter=0).converged
+    assert klnmf.topic_weights(documents, model.topics).converged
+
+
+def test_a_corpus_without_words():
+    model = klnmf.topics(np.zeros((5, 6)), 2)
+    assert model.converged and model.iterations < 50 and np.isfinite(model.topics).all()
+
+
 def test_a_topic_without_words(documents):
     found = klnmf.topic_weights(documents, np.vstack([np.ones((1, 21)), np.zeros((1, 21))]))
     np.testing.assert_allclose(found.topics.sum(axis=1), [1, 0])

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
+from klnmf._choices import Init, Solver, Update
 from klnmf._data import (
     count,
     dense,
     factor,
+    is_sparse,
     matched,
     matrices,
     matrix,
@@ -22,6 +24,7 @@ from klnmf._data import (
     number,
     pair,
     parts,
+    precision,
     word,
 )
 from klnmf._data import threads as thread_count
@@ -35,9 +38,9 @@ def factorize(
     V: Any,
     rank: int | None = None,
     *,
-    init: str | tuple[ArrayLike, ArrayLike] = "random",
-    solver: str = "auto",
-    update: str = "both",
+    init: Init | tuple[ArrayLike, ArrayLike] = "random",
+    solver: Solver = "auto",
+    update: Update = "both",
     fixed: int = 0,
     tol: float = 1e-4,
     max_iter: int = 1000,
@@ -152,15 +155,18 @@ def _start(V: Any, rank: Any, how: Any, seed: int, threads: int) -> tuple[NDArra
     if isinstance(how, str):
         if rank is None:
             raise TypeError("rank is missing: how many parts?")
-        return _klnmf.init(V, parts("rank", rank, V.shape), how, seed, threads)
-    W, H = (factor(name, A, V.dtype) for name, A in zip("WH", how, strict=True))
+        rank = parts("rank", rank, V.shape)
+        check_memory(V, rank, threads)
+        return _klnmf.init(V, rank, how, seed, threads)
+    W, H = factor("W", how[0], V.dtype), factor("H", how[1], V.dtype)
+    check_memory(V, W.shape[1], threads)
     if rank is not None and W.shape[1] != rank:
         raise ValueError(f"rank = {rank}: W has {W.shape[1]} columns; grow it first, or leave rank out")
     return W, H
 
 
 def init(
-    V: Any, rank: int, *, how: str = "random", seed: int = 0, threads: int | None = None
+    V: Any, rank: int, *, how: Init = "random", seed: int = 0, threads: int | None = None
 ) -> tuple[NDArray, NDArray]:
     """The start (W, H) that `factorize` would use.
 
@@ -176,6 +182,11 @@ def init(
         Of the random numbers.
     threads : int, optional
         One per core by default.
+
+    Returns
+    -------
+    W : ndarray of shape (features, parts)
+    H : ndarray of shape (parts, samples)
 
     Examples
     --------
@@ -237,12 +248,12 @@ def decompose(
     >>> bool(found.gaps[0] <= 1e-6 * 10)
     True
     """
-    V, W = matrices(V, W=matched(V, "W", W, 0))
+    V, dictionary = matrices(V, W=matched(V, "W", W, 0))
     with counting(progress, V.shape[1], "column") as hear:
         return Decomposition(
             *_klnmf.decompose(
                 V,
-                W,
+                dictionary,
                 number("tol", tol),
                 count("max_iter", max_iter),
                 maybe_number("time_limit", time_limit),
@@ -276,8 +287,8 @@ def certificate(V: Any, W: ArrayLike, H: ArrayLike) -> Certificate:
     >>> klnmf.certificate([[3.0, 4.0], [6.0, 8.0]], [[1.0], [2.0]], [[3.0, 4.0]]).divergence
     0.0
     """
-    V, W, H = matrices(V, W=matched(V, "W", W, 0), H=matched(V, "H", H, 1))
-    return Certificate(*_klnmf.certificate(V, W, H))
+    arrays = matrices(V, W=matched(V, "W", W, 0), H=matched(V, "H", H, 1))
+    return Certificate(*_klnmf.certificate(*arrays))
 
 
 def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArray, NDArray]:
@@ -296,6 +307,11 @@ def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArr
     seed : int
         Of the random numbers.
 
+    Returns
+    -------
+    W : ndarray of shape (features, rank)
+    H : ndarray of shape (rank, samples)
+
     Examples
     --------
     >>> import numpy as np, klnmf
@@ -305,14 +321,29 @@ def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArr
     >>> large.W.shape, large.divergence < small.divergence
     ((20, 4), True)
     """
-    W, H = matrix(dense(W), name="W"), matrix(dense(H), name="H")
-    dtype = np.result_type(W.dtype, H.dtype)
-    rank = parts("rank", rank, (len(W), H.shape[1]))
-    return _klnmf.grow(W.astype(dtype, copy=False), H.astype(dtype, copy=False), rank, count("seed", seed))
+    left, right = dense(W), dense(H)
+    dtype = np.result_type(precision("W", left.dtype), precision("H", right.dtype))
+    left, right = factor("W", left, dtype), factor("H", right, dtype)
+    rank = parts("rank", rank, (len(left), right.shape[1]))
+    return _klnmf.grow(left, right, rank, count("seed", seed))
 
 
 def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
     """The most memory that `factorize` takes, known before it starts.
+
+    Parameters
+    ----------
+    V : array-like or scipy.sparse matrix of shape (features, samples)
+        The data.
+    rank : int
+        Parts.
+    threads : int, optional
+        One per core by default.
+
+    Returns
+    -------
+    Memory
+        Bytes.
 
     Examples
     --------
@@ -320,5 +351,32 @@ def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
     >>> klnmf.memory(np.zeros((100, 50)), 10, threads=2)[:2]
     (40000, 12000)
     """
+    if not is_sparse(V):
+        # Only the size counts: numbers that would be copied to another type are not even written.
+        V = np.asarray(V)
+        V = V if V.ndim != 2 or V.dtype.kind == "f" else np.empty(V.shape, precision("V", V.dtype))
     V = matrix(V)
     return Memory(*_klnmf.memory(V, parts("rank", rank, V.shape), thread_count(threads)))
+
+
+def check_memory(V: Any, rank: int, threads: int) -> None:
+    """Refuses what cannot fit in the memory that is free, where the system tells, as the program does."""
+    free = _free_memory()
+    if free is None:
+        return
+    # V itself is there already.
+    v, _, _, total = _klnmf.memory(V, rank, threads)
+    if total - v > free:
+        raise MemoryError(
+            f"rank {rank} takes up to {total - v:,} bytes more and {free:,} bytes of memory are free: choose "
+            "a smaller rank, f32, or a larger machine"
+        )
+
+
+def _free_memory() -> int | None:
+    """Bytes that can be had without swapping, on Linux."""
+    try:
+        with open("/proc/meminfo") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return None

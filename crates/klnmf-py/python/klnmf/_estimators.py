@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from klnmf._choices import SklearnInit, Solver
 from klnmf._core import decompose, factorize, grow
 from klnmf._data import count, parts, turned
 from klnmf._results import Decomposition, Info, Result, TopicInfo, Topics
@@ -31,13 +32,23 @@ from klnmf._sklearn_common import (
 )
 from klnmf._topics import topic_weights, topics
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What the two estimators share."""
 
     components_: NDArray
+    gap_: float
+    n_components_: int
+    n_features_in_: int
+    feature_names_in_: NDArray
+    n_iter_: int
+    trace_: NDArray
+    status_: str
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Learn the components of X.
 
         Parameters
@@ -175,12 +186,17 @@ class KLNMF(_Factors):
     (3, 10)
     """
 
+    divergence_: float
+    reconstruction_err_: float
+    gap_components_: float
+    gap_weights_: float
+
     def __init__(
         self,
-        n_components: int | str | None = "auto",
+        n_components: int | Literal["auto"] | None = "auto",
         *,
-        init: str | None = None,
-        solver: str = "auto",
+        init: SklearnInit | None = None,
+        solver: Solver = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
         transform_tol: float = 1e-6,
@@ -350,6 +366,8 @@ class TopicModel(_Factors):
         The gap that a document's weights must reach, in nats for each of its words.
     max_iter : int
         The most accesses to the data.
+    time_limit : float, optional
+        Stop fitting after this many seconds.
     warm_start : bool
         Begin `fit` with the topics of the last one.
     random_state : int, RandomState or None
@@ -371,8 +389,12 @@ class TopicModel(_Factors):
         The largest gap of a document's weights, in nats.
     n_iter_ : int
         Accesses to the data.
+    trace_ : ndarray
+        One record for every ten accesses, with the fields of `klnmf.TopicInfo`.
     status_ : str
         Why `fit` ended.
+    n_components_, n_features_in_ : int
+    feature_names_in_ : ndarray of str
 
     Examples
     --------
@@ -386,16 +408,19 @@ class TopicModel(_Factors):
     [[1.0, 0.0]]
     """
 
+    perplexity_: float
+
     def __init__(
         self,
         n_components: int = 10,
         *,
         topic_prior: float = 0.3,
         word_prior: float = 0.1,
-        solver: str = "auto",
+        solver: Solver = "auto",
         tol: float = 1e-5,
         weights_tol: float = 1e-6,
         max_iter: int = 500,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         threads: int | None = None,
@@ -409,6 +434,7 @@ class TopicModel(_Factors):
         self.tol = tol
         self.weights_tol = weights_tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
         self.threads = threads
@@ -442,18 +468,20 @@ class TopicModel(_Factors):
             tol=self.tol,
             weights_tol=self.weights_tol,
             max_iter=self.max_iter,
+            time_limit=self.time_limit,
             seed=self._seed(),
             threads=self.threads,
             callback=self.callback,
             progress=self.progress,
         )
         self.components_ = np.ascontiguousarray(found.topics, dtype=X.dtype)
+        self.n_components_ = len(found.topics)
         self.perplexity_ = found.perplexity
         self.gap_ = float(found.gaps.max())
         self.n_iter_ = max(found.iterations, 1)
         self.trace_ = found.trace
         self.status_ = found.status
-        if found.status == "iteration limit" and self.tol > 0:
+        if self.tol > 0 and not found.converged:
             warn_of_limit(found, self.max_iter)
         warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
         return found.weights.astype(X.dtype)

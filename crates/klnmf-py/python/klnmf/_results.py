@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -144,6 +145,11 @@ class Decomposition:
     """Why it ended: 'converged' if every column has."""
 
     @property
+    def converged(self) -> bool:
+        """Whether every column is within the tolerance."""
+        return self.status == "converged"
+
+    @property
     def divergence(self) -> float:
         """D(V‖WH): the sum over the columns."""
         return float(self.divergences.sum())
@@ -189,6 +195,11 @@ class Topics:
     """Why it ended."""
 
     @property
+    def converged(self) -> bool:
+        """Whether it ended within its tolerance."""
+        return self.status == "converged"
+
+    @property
     def perplexity(self) -> float:
         """exp(−log-likelihood for each word)."""
         return float(np.exp(-self.log_likelihood.sum() / self.words)) if self.words > 0 else 1.0
@@ -213,7 +224,7 @@ class Separation:
     model: Result | Decomposition
     """With its certificate."""
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[NDArray]:
         return iter((self.stems, self.W, self.H))
 
     def __repr__(self) -> str:

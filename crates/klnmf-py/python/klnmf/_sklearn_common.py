@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from klnmf._choices import Init
 from klnmf._data import parts
 from klnmf._results import Result, Topics
 
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 # The start that scikit-learn spreads over three names leaves no zeros here under any of them.
-_INIT = {
+_INIT: dict[Any, Init] = {
     None: "random",
     "random": "random",
     "nndsvd": "nndsvd",
@@ -88,7 +89,7 @@ def check_factor(A: Any, shape: tuple[int, int], name: str) -> NDArray:
     return A
 
 
-def engine_init(init: Any) -> str:
+def engine_init(init: Any) -> Init:
     """The engine's name of a start."""
     if init not in _INIT:
         raise ValueError(f"init = {init!r}: choose {', '.join(map(repr, _INIT))} or 'custom'")

@@ -36,6 +36,10 @@ def spectrogram(
     threads : int, optional
         One per core by default.
 
+    Returns
+    -------
+    ndarray of shape (bins, frames)
+
     Examples
     --------
     >>> import numpy as np, klnmf

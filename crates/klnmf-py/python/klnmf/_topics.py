@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
+from klnmf._choices import Init, Solver
+from klnmf._core import check_memory
 from klnmf._data import (
     count,
     factor,
@@ -33,8 +35,8 @@ def topics(
     counts: Any,
     n_topics: int | None = None,
     *,
-    init: str | tuple[ArrayLike, ArrayLike] = "random",
-    solver: str = "auto",
+    init: Init | tuple[ArrayLike, ArrayLike] = "random",
+    solver: Solver = "auto",
     topic_prior: float = 0.3,
     word_prior: float = 0.1,
     tol: float = 1e-5,
@@ -123,8 +125,10 @@ def _start(counts: Any, V: Any, n_topics: Any, init: Any, seed: int, threads: in
     if isinstance(init, str):
         if n_topics is None:
             raise TypeError("n_topics is missing: how many topics?")
+        n_topics = parts("n_topics", n_topics, V.shape)
+        check_memory(V, n_topics, threads)
         with turned(*NAMES):
-            return _klnmf.init(V, parts("n_topics", n_topics, V.shape), init, seed, threads)
+            return _klnmf.init(V, n_topics, init, seed, threads)
     weights, words = pair(init, "weights, topics")
     H = factor("weights", matched(counts, "weights", weights, 0), np.float64).T
     W = _words(counts, V, words)
@@ -173,6 +177,10 @@ def topic_weights(
         One per core by default.
     progress : bool
         Show a bar (needs tqdm).
+
+    Returns
+    -------
+    Topics
 
     Examples
     --------

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from klnmf._core import decompose, factorize
+from klnmf._core import check_memory, decompose, factorize
 from klnmf._core import init as init_factors
 from klnmf._data import number, turned
 from klnmf._results import Info
@@ -159,6 +159,7 @@ def _start(X: Any, W: Any, H: Any, n_components: Any, init: Any, random_state: A
         W, H = check_start(X, W, H, rank)
         return H.T, W.T
     how = engine_init(init)
+    check_memory(X.T, rank, 0)
     if how == "random":
         return _random(X, rank, random_state)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
