@@ -220,6 +220,14 @@ def test_decompose_bounds_every_column(counts):
     assert "unconverged=0" in repr(found)
 
 
+def test_sparse_factors(counts):
+    model = klnmf.factorize(counts, 4)
+    W, H = sp.csr_matrix(model.W), sp.csc_matrix(model.H)
+    np.testing.assert_array_equal(klnmf.decompose(counts, W).H, klnmf.decompose(counts, model.W).H)
+    assert klnmf.certificate(counts, W, H) == klnmf.certificate(counts, model.W, model.H)
+    assert klnmf.factorize(counts, init=(W, H), max_iter=0).divergence == pytest.approx(model.divergence)
+
+
 def test_decompose_says_what_did_not_converge(counts):
     W = klnmf.factorize(counts, 4).W
     found = klnmf.decompose(counts, W, tol=1e-15, max_iter=2)

@@ -102,6 +102,8 @@ def test_converged(documents):
     model = klnmf.topics(documents, 2)
     assert model.converged and not klnmf.topics(documents, 2, max_iter=0).converged
     assert klnmf.topic_weights(documents, model.topics).converged
+    limited = klnmf.topic_weights(documents, model.topics, weights_tol=0, time_limit=0)
+    assert limited.status == "time limit" and not limited.converged
 
 
 def test_a_corpus_without_words():

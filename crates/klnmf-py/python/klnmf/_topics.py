@@ -157,6 +157,7 @@ def topic_weights(
     *,
     topic_prior: float = 0.3,
     weights_tol: float = 1e-6,
+    time_limit: float | None = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> Topics:
@@ -173,6 +174,8 @@ def topic_weights(
         The pseudo-count of every topic in every document.
     weights_tol : float
         The gap that a document's weights must reach, in nats for each of its words.
+    time_limit : float, optional
+        Stop after this many seconds.
     threads : int, optional
         One per core by default.
     progress : bool
@@ -191,9 +194,16 @@ def topic_weights(
     """
     V = matrix(counts, np.float64, "counts").T
     W = _words(counts, V, topics)
-    priors = number("topic_prior", topic_prior), number("weights_tol", weights_tol)
     with turned(*NAMES), counting(progress, V.shape[1], "document") as hear:
-        found = _klnmf.topic_weights(V, W, *priors, thread_count(threads), hear)
+        found = _klnmf.topic_weights(
+            V,
+            W,
+            number("topic_prior", topic_prior),
+            number("weights_tol", weights_tol),
+            maybe_number("time_limit", time_limit),
+            thread_count(threads),
+            hear,
+        )
     sums = W.sum(axis=0)
     W = np.divide(W, sums, out=np.zeros_like(W), where=sums > 0)
     return _packed(V, W, found, 0, np.array([], TRACE), found[-1])
