@@ -253,6 +253,9 @@ def test_errors_are_scikit_learns(X):
                 make(wrong).fit(X)
         with pytest.raises(ValueError, match="random_state = -1: a whole number ≥ 0"):
             make(2, random_state=-1).fit(X)
+    for name in ("transform_tol", "transform_max_iter"):
+        with pytest.raises(ValueError, match=f"^{name} = -1: a "):
+            KLNMF(2, random_state=0, **{name: -1}).fit(X).transform(X)
     with pytest.raises(ValueError, match=r"^X\[0, 2\] = 2 but \(W·H\)\[0, 2\] = 0 at the start"):
         KLNMF(2, init="custom").fit(X, W=np.ones((90, 2)), H=np.eye(2, 60))
 

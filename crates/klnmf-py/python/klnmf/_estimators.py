@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from klnmf._choices import SklearnInit, Solver
 from klnmf._core import decompose, factorize, grow
-from klnmf._data import count, parts, turned
+from klnmf._data import count, number, parts, turned
 from klnmf._results import Decomposition, Info, Result, TopicInfo, Topics
 from klnmf._sklearn_common import (
     BaseEstimator,
@@ -305,8 +305,8 @@ class KLNMF(_Factors):
         found = decompose(
             X.T,
             components.T,
-            tol=self.transform_tol,
-            max_iter=self.transform_max_iter,
+            tol=number("transform_tol", self.transform_tol),
+            max_iter=count("transform_max_iter", self.transform_max_iter),
             threads=self.threads,
             progress=self.progress,
         )
