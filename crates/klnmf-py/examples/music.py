@@ -23,6 +23,7 @@ print("stems:", stems.shape, "they add up:", np.allclose(stems.sum(axis=0), y))
 
 # %% With a dictionary for every source the problem is convex, and every frame certified.
 learn = {
+    # The floor is for bins that no source has and the mix does: no weights could explain them.
     name: klnmf.factorize(klnmf.spectrogram(part, sr), 2).W + 1e-12
     for name, part in (("low", low), ("high", high))
 }

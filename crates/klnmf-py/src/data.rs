@@ -117,7 +117,11 @@ impl Lines<'_> {
 pub fn factor<T: Element + Scalar>(array: &Bound<'_, PyAny>) -> PyResult<Mat<T>> {
     let array: PyReadonlyArray2<'_, T> = array.extract()?;
     let view = array.as_array();
-    Ok(Mat::from_fn(view.nrows(), view.ncols(), |i, j| view[[i, j]]))
+    let mut copy = Mat::try_zeros(view.nrows(), view.ncols()).map_err(from_library)?;
+    for (j, column) in view.columns().into_iter().enumerate() {
+        copy.col_mut(j).iter_mut().zip(column).for_each(|(to, from)| *to = *from);
+    }
+    Ok(copy)
 }
 
 /// A factor as a Fortran-ordered array, without a copy.

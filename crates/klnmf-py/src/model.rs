@@ -109,28 +109,22 @@ pub fn init<'py>(
         "nndsvd" => Init::Nndsvd,
         other => return Err(setting("init", other, "random, nndsvd or a pair (W, H) is possible")),
     };
-    let settings = Settings { init: how, seed, threads, ..Settings::default() };
+    let stop = Stop::default();
+    let settings = Settings { init: how, seed, threads, stop: Some(stop.clone()), ..Settings::default() };
     fn start<'py, T: Element + Scalar>(
         py: Python<'py>,
         v: Lent<'py, T>,
         rank: usize,
         settings: &Settings,
+        stop: &Stop,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let stop = Stop::default();
-        let found = v.with(|v| {
-            work::run(
-                py,
-                &stop,
-                move |_: std::sync::mpsc::Sender<()>| klnmf::init(v, rank, settings),
-                |_, ()| Ok(()),
-            )
-        })?;
+        let found = v.with(|v| work::run_quietly(py, stop, move || klnmf::init(v, rank, settings)))?;
         let (w, h) = found.map_err(from_library)?;
         (array(py, w)?, array(py, h)?).into_pyobject(py)
     }
     match Data::of(v)? {
-        Data::Single(v) => start(py, v, rank, &settings),
-        Data::Double(v) => start(py, v, rank, &settings),
+        Data::Single(v) => start(py, v, rank, &settings, &stop),
+        Data::Double(v) => start(py, v, rank, &settings, &stop),
     }
 }
 
@@ -203,7 +197,9 @@ pub fn certificate<'py>(
         h: &Bound<'py, PyAny>,
     ) -> PyResult<(f64, f64, f64)> {
         let (w, h) = (factor::<T>(w)?, factor::<T>(h)?);
-        let found = v.with(|v| Ok(py.detach(|| klnmf::certificate(v, &w, &h))))?.map_err(from_library)?;
+        let stop = Stop::default();
+        let found = v.with(|v| work::run_quietly(py, &stop, || klnmf::certificate(v, &w, &h)))?;
+        let found = found.map_err(from_library)?;
         Ok((found.divergence, found.gap_w, found.gap_h))
     }
     match Data::of(v)? {

@@ -79,6 +79,7 @@ pub fn topic_weights<'py>(
     topics: &Bound<'py, PyAny>,
     topic_prior: f64,
     weights_tol: f64,
+    time_limit: Option<f64>,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
@@ -86,6 +87,7 @@ pub fn topic_weights<'py>(
     let settings = TopicSettings {
         topic_prior,
         weights_tol,
+        time_limit: duration(time_limit)?,
         stop: Some(stop.clone()),
         threads,
         ..TopicSettings::default()

@@ -52,6 +52,11 @@ pub fn run<M: Send, R: Send>(
     })
 }
 
+/// The same for work that has nothing to tell. If it does not know `stop` the exception leaves when it is over.
+pub fn run_quietly<R: Send>(py: Python<'_>, stop: &Stop, work: impl FnOnce() -> R + Send) -> PyResult<R> {
+    run(py, stop, move |_: Sender<()>| work(), |_, ()| Ok(()))
+}
+
 /// News that wait for an answer: whether to stop.
 pub struct Question<M> {
     pub news: M,

@@ -1,11 +1,14 @@
 """The functions: what they take, what they give, what they refuse."""
 
 import io
+from typing import get_args
 
 import klnmf
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from klnmf import _choices
 from tqdm import tqdm
 
 
@@ -84,6 +87,14 @@ def wide(V):
     return V
 
 
+def rebuilt(V, change=np.asarray, index=np.int32):
+    """CSR with changed arrays and indices of this type, behind scipy's back."""
+    V = sp.csr_matrix(V)
+    indices, indptr = V.indices.astype(index), V.indptr.astype(index)
+    V.data, V.indices, V.indptr = change(V.data), change(indices), indptr
+    return V
+
+
 SPARSE = {
     "csr": sp.csr_matrix,
     "csc": sp.csc_matrix,
@@ -95,6 +106,9 @@ SPARSE = {
     "unsorted, duplicates": shuffled,
     "explicit zeros": with_zeros,
     "transposed": lambda V: sp.csr_matrix(np.ascontiguousarray(V.T)).T,
+    "room at the end": lambda V: rebuilt(V, lambda part: np.append(part, part[:3])),
+    "strided": lambda V: rebuilt(V, lambda part: np.repeat(part, 2)[::2]),
+    "uint32 indices": lambda V: rebuilt(V, index=np.uint32),
 }
 
 
@@ -121,6 +135,31 @@ def test_single_precision_stays_single(counts, kind):
     assert model.W.dtype == model.H.dtype == np.float32
     assert klnmf.decompose(V, model.W).H.dtype == np.float32
     assert model.divergence == pytest.approx(klnmf.factorize(counts, 3).divergence, rel=0.05)
+
+
+def test_factors_are_not_rounded_to_the_precision_of_the_data():
+    V, W = np.ones((4, 3), dtype=np.float32), np.full((4, 1), 0.5)
+    W[3] = 1e-50
+    assert np.isfinite(klnmf.certificate(V, W, np.ones((1, 3))).divergence)
+    assert np.isfinite(klnmf.decompose(V, W).divergence)
+
+
+def test_data_frames_are_matched_by_label(counts):
+    model = klnmf.factorize(counts, 4)
+    rows, columns = [f"row{i}" for i in range(60)], [f"sample{i}" for i in range(90)]
+    V = pd.DataFrame(counts, index=rows, columns=columns)
+    W = pd.DataFrame(model.W, index=rows)[::-1]
+    H = pd.DataFrame(model.H, columns=columns).iloc[:, ::-1]
+    np.testing.assert_array_equal(klnmf.decompose(V, W).H, klnmf.decompose(counts, model.W).H)
+    np.testing.assert_array_equal(klnmf.decompose(V, W.to_numpy()[::-1]).H, klnmf.decompose(V, W).H)
+    assert klnmf.certificate(V, W, H) == klnmf.certificate(counts, model.W, model.H)
+    start = klnmf.factorize(V, init=(W, H), max_iter=0)
+    assert start.divergence == pytest.approx(model.divergence)
+    for wrong in (W.iloc[:-1], W.rename({"row3": "row03"}), W.rename({"row3": "row4"})):
+        with pytest.raises(ValueError, match="row 'row(0|3)' of the data is not in W: give data frames"):
+            klnmf.decompose(V, wrong)
+    with pytest.raises(ValueError, match="row 'row3' of W is not in the data"):
+        klnmf.decompose(V.drop("row3"), W)
 
 
 def test_nothing_is_written(counts):
@@ -153,6 +192,11 @@ def test_one_factor_fixed(counts):
     W, H = klnmf.init(counts, 4)
     found = klnmf.factorize(counts, init=(W, H), update="H")
     np.testing.assert_array_equal(found.W, W)
+    assert found.converged and found.relative_gap == found.gap_h / counts.sum() <= 1e-4 < found.gap_w
+    seen = []
+    found = klnmf.factorize(counts, init=(W, H), update="W", callback=seen.append)
+    assert found.relative_gap == found.gap_w / counts.sum() <= 1e-4 and seen[-1].relative_gap <= 1e-4
+    found = klnmf.factorize(counts, init=(W, H), update="H")
     best = klnmf.decompose(counts, W, tol=1e-9)
     assert best.divergence <= found.divergence <= best.divergence + found.gap_h + 1e-6
 
@@ -176,6 +220,14 @@ def test_decompose_bounds_every_column(counts):
     assert "unconverged=0" in repr(found)
 
 
+def test_sparse_factors(counts):
+    model = klnmf.factorize(counts, 4)
+    W, H = sp.csr_matrix(model.W), sp.csc_matrix(model.H)
+    np.testing.assert_array_equal(klnmf.decompose(counts, W).H, klnmf.decompose(counts, model.W).H)
+    assert klnmf.certificate(counts, W, H) == klnmf.certificate(counts, model.W, model.H)
+    assert klnmf.factorize(counts, init=(W, H), max_iter=0).divergence == pytest.approx(model.divergence)
+
+
 def test_decompose_says_what_did_not_converge(counts):
     W = klnmf.factorize(counts, 4).W
     found = klnmf.decompose(counts, W, tol=1e-15, max_iter=2)
@@ -190,10 +242,12 @@ def test_grow_keeps_the_divergence(counts):
     assert klnmf.grow(small.W.astype(np.float32), small.H.astype(np.float32), 3)[0].dtype == np.float32
 
 
-@pytest.mark.parametrize("solver", ["auto", "fpa", "simplex", "mu", "mue", "newton", "admm"])
+@pytest.mark.parametrize("solver", get_args(_choices.Solver))
 def test_solvers(counts, solver):
-    model = klnmf.factorize(counts + 0.1, 3, solver=solver, max_iter=50)
-    assert np.isfinite(model.divergence)
+    best = klnmf.factorize(counts + 0.1, 4)
+    model = klnmf.factorize(counts + 0.1, 4, solver=solver, max_iter=200)
+    assert best.converged and 0.98 * best.divergence <= model.divergence <= 1.02 * best.divergence
+    assert model.divergence == pytest.approx(divergence(counts + 0.1, model.W, model.H))
 
 
 def test_callback_watches_and_stops(counts):
@@ -237,6 +291,23 @@ def test_memory(counts):
     memory = klnmf.memory(sp.csr_matrix(counts.astype(np.float32)), 10, threads=2)
     assert memory.factors == 4 * 10 * 150
     assert memory.total == 2 * memory.v + 12 * memory.factors + memory.workspace
+    assert klnmf.memory(counts.astype(np.uint8), 10, threads=2) == klnmf.memory(counts, 10, threads=2)
+
+
+def test_what_cannot_fit_is_refused(counts, monkeypatch):
+    monkeypatch.setattr(klnmf._core, "_free_memory", lambda: 10**6)
+    text = r"rank 3 takes up to [\d,]+ bytes more and 1,000,000 bytes of memory are free: choose a smaller"
+    for call in (
+        lambda: klnmf.factorize(counts, 3),
+        lambda: klnmf.factorize(counts, init=(np.ones((60, 3)), np.ones((3, 90)))),
+        lambda: klnmf.topics(counts, 3),
+        lambda: klnmf.KLNMF(3).fit(counts),
+        lambda: klnmf.sklearn.non_negative_factorization(counts, n_components=3),
+    ):
+        with pytest.raises(MemoryError, match=text):
+            call()
+    monkeypatch.setattr(klnmf._core, "_free_memory", lambda: None)
+    assert klnmf.factorize(counts, 3).converged
 
 
 V = np.ones((3, 4))
@@ -249,7 +320,9 @@ BACKWARDS.indices[2] = -1
 ERRORS = [
     (ValueError, "V[1, 2] = -5 is negative", lambda: klnmf.factorize(MINUS, 1)),
     (ValueError, "V[0, 2] = NaN is not a finite number", lambda: klnmf.factorize(NAN, 1)),
-    (ValueError, "rank 0: choose a rank from 1 to 12", lambda: klnmf.factorize(V, 0)),
+    (ValueError, "rank = 0: a whole number ≥ 1", lambda: klnmf.factorize(V, 0)),
+    (ValueError, f"rank = {2**70}: at most 12", lambda: klnmf.factorize(V, 2**70)),
+    (ValueError, f"seed = {2**64}: at most", lambda: klnmf.factorize(V, 1, seed=2**64)),
     (ValueError, "the matrix is empty (0 × 4)", lambda: klnmf.factorize(V[:0], 1)),
     (ValueError, "V has 1 dimensions", lambda: klnmf.factorize(V[0], 1)),
     (ValueError, "index 4294967295 in line 0", lambda: klnmf.factorize(BACKWARDS, 1)),
@@ -259,7 +332,7 @@ ERRORS = [
     (ValueError, "tol = -1: a finite number ≥ 0", lambda: klnmf.factorize(V, 1, tol=-1)),
     (ValueError, "max_iter = -1: a whole number ≥ 0", lambda: klnmf.factorize(V, 1, max_iter=-1)),
     (ValueError, "inner = 0: at least 1", lambda: klnmf.factorize(V, 1, inner=0)),
-    (ValueError, "time_limit = -1: a number of seconds", lambda: klnmf.factorize(V, 1, time_limit=-1)),
+    (ValueError, "time_limit = -1: a finite number", lambda: klnmf.factorize(V, 1, time_limit=-1)),
     (ValueError, "threads = 5000: at most 1024", lambda: klnmf.factorize(V, 1, threads=5000)),
     (ValueError, "they fit the transpose of V", lambda: klnmf.certificate(V, *TURNED)),
     (ValueError, "W[0, 0] = -1: factors must be finite", lambda: klnmf.decompose(V, -np.ones((3, 1)))),
@@ -270,6 +343,17 @@ ERRORS = [
     (TypeError, "rank is missing", lambda: klnmf.factorize(V)),
     (TypeError, "rank = 1.5: a whole number", lambda: klnmf.factorize(V, 1.5)),
     (TypeError, "V holds complex numbers", lambda: klnmf.factorize(V * 1j, 1)),
+    (TypeError, "W holds complex numbers", lambda: klnmf.decompose(V, V[:, :1] * 1j)),
+    (TypeError, "H holds complex numbers", lambda: klnmf.factorize(V, init=(PAIR[0], PAIR[1] * 1j))),
+    (TypeError, "W holds complex numbers", lambda: klnmf.grow(PAIR[0] * 1j, PAIR[1], 2)),
+    (ValueError, "tol = None: a finite number", lambda: klnmf.factorize(V, 1, tol=None)),
+    (ValueError, "tol = '1e-3': a finite number", lambda: klnmf.decompose(V, PAIR[0], tol="1e-3")),
+    (TypeError, "solver is of type NoneType", lambda: klnmf.factorize(V, 1, solver=None)),
+    (TypeError, "init is of type NoneType: give 'random'", lambda: klnmf.factorize(V, 1, init=None)),
+    (TypeError, "init is of type ndarray: give 'random'", lambda: klnmf.factorize(V, 1, init=PAIR[0])),
+    (TypeError, "how is of type NoneType", lambda: klnmf.init(V, 1, how=None)),
+    (ValueError, "V has 0 dimensions", lambda: klnmf.factorize(None, 1)),
+    (ValueError, "V has 1 dimensions", lambda: klnmf.factorize(sp.coo_array(V[0]).tocsr(), 1)),
 ]  # fmt: skip
 
 

@@ -90,6 +90,11 @@ def test_what_is_not_possible(counts):
         non_negative_factorization(counts.T, solver="cd")
     with pytest.raises(ValueError, match="there is no regularisation here"):
         non_negative_factorization(counts.T, alpha_W=0.1)
+    for wrong in (-1, np.nan, None):
+        with pytest.raises(ValueError, match=f"tol = {wrong}: a finite number ≥ 0"):
+            non_negative_factorization(counts.T, n_components=2, tol=wrong)
+    with pytest.raises(ValueError, match="n_components = 0: a whole number ≥ 1"):
+        non_negative_factorization(counts.T, n_components=0)
 
 
 def test_verbose(counts, capsys):
@@ -157,3 +162,48 @@ def test_scanpy_options(adata):
     klnmf.scanpy.nmf(adata[10:50], 3, copy=True)
     with pytest.raises(ValueError, match="mask_var = 'nothing': adata.var has no such column"):
         klnmf.scanpy.nmf(adata, 3, mask_var="nothing")
+    with pytest.raises(ValueError, match="n_components = 0: a whole number ≥ 1"):
+        klnmf.scanpy.nmf(adata, 0)
+
+
+def test_scanpy_masks(adata):
+    used = np.arange(60) % 3 > 0
+    columns = {"nan": np.where(used, 1.0, np.nan), "strings": np.where(used, "True", "False")}
+    columns["missing"] = pd.array([None, *used[1:]], dtype="boolean")
+    for name, column in columns.items():
+        adata.var[name] = column
+        with pytest.raises(ValueError, match=f"mask_var = '{name}' is .* for gene 0 .*give True or False"):
+            klnmf.scanpy.nmf(adata, 3, mask_var=name)
+    with pytest.raises(ValueError, match=r"mask_var has the shape \(3,\): True or False for 60 genes"):
+        klnmf.scanpy.nmf(adata, 3, mask_var=np.array([0, 4, 7]))
+    adata.var["nullable"] = pd.array(used, dtype="boolean")
+    klnmf.scanpy.nmf(adata, 3, mask_var="nullable")
+    np.testing.assert_array_equal(adata.varm["nmf"].any(axis=1), used)
+
+
+def test_scanpy_seeds(adata):
+    klnmf.scanpy.nmf(adata, 3, seed=np.int64(4))
+    expected = adata.obsm["X_nmf"]
+    assert adata.uns["nmf"]["params"]["seed"] == 4
+    klnmf.scanpy.nmf(adata, np.int64(3), random_state=4)
+    np.testing.assert_array_equal(adata.obsm["X_nmf"], expected)
+    assert adata.uns["nmf"]["params"]["seed"] == 4
+    with pytest.raises(TypeError, match="two names of the same"):
+        klnmf.scanpy.nmf(adata, 3, seed=1, random_state=1)
+
+
+def test_scanpy_errors_name_cell_and_gene(adata):
+    negative = adata.layers["counts"].toarray()
+    negative[2, 31] = -1
+    adata.layers["counts"] = sp.csr_matrix(negative)
+    adata.var["highly_variable"] = np.arange(60) >= 30
+    with pytest.raises(ValueError, match=r"^layers\['counts'\]\[2, 31\] = -1 is negative"):
+        klnmf.scanpy.nmf(adata, 3, layer="counts")
+
+
+def test_scanpy_data_in_a_file(adata, tmp_path):
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    with pytest.raises(ValueError, match="adata.to_memory()"):
+        klnmf.scanpy.nmf(backed, 3)
+    backed.file.close()

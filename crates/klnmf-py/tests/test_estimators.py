@@ -89,6 +89,51 @@ def test_features_that_no_component_has(X):
     np.testing.assert_allclose(weights, model.transform(sp.csr_matrix(seen)), rtol=1e-4, atol=1e-3)
 
 
+def test_rows_with_unknown_features_have_an_infinite_divergence(X):
+    seen, rows = X.copy(), X[:, 7] > 0
+    seen[:, 7] = 0
+    model = KLNMF(3, random_state=0).fit(seen)
+    with pytest.warns(UserWarning, match="in no component"):
+        found = model.decompose(X)
+    assert rows.any() and not rows.all()
+    np.testing.assert_array_equal(np.isinf(found.divergences), rows)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_documents_with_unknown_words_are_impossible(X, kind):
+    seen, rows = X.copy(), X[:, 7] > 0
+    seen[:, 7] = 0
+    model = TopicModel(3, word_prior=0, random_state=0).fit(seen)
+    with pytest.warns(UserWarning, match="in no component"):
+        found = model.weights(kind(X))
+        np.testing.assert_array_equal(found.log_likelihood == -np.inf, rows)
+        assert found.topics.shape == (3, 60) and found.words == X.sum()
+        assert model.score(kind(X)) == -np.inf and model.perplexity(kind(X)) == np.inf
+        np.testing.assert_allclose(model.transform(kind(X)).sum(axis=1), 1)
+    alone = np.zeros((1, 60))
+    alone[0, 7] = 3
+    with pytest.warns(UserWarning, match="in no component"):
+        assert model.score(alone) == -np.inf
+
+
+def test_search_does_not_prefer_what_makes_documents_impossible(X):
+    rare = X * (np.random.default_rng(0).random(X.shape) < 0.03)
+    search = GridSearchCV(TopicModel(3, random_state=0), {"word_prior": [0, 0.1]}, cv=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.fit(rare)
+    assert search.best_params_ == {"word_prior": 0.1}
+    assert search.cv_results_["mean_test_score"][0] == -np.inf
+
+
+def test_transform_in_single_precision_of_a_model_in_double(X):
+    model = KLNMF(3, random_state=0).fit(X)
+    model.components_[:, 5] = 1e-50
+    found = model.transform(X.astype(np.float32))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, model.transform(X), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("make", [KLNMF, TopicModel])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix, sp.csr_array])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -130,10 +175,12 @@ def test_random_state(X):
 
 @pytest.mark.parametrize("make", [KLNMF, TopicModel])
 def test_warm_start(X, make):
+    field = {KLNMF: "divergence", TopicModel: "objective"}[make]
     model = make(3, warm_start=True, random_state=0).fit(X)
-    cold = model.n_iter_
+    cold = model.trace_[field]
     model.fit(X)
-    assert model.n_iter_ <= cold
+    # The weights are found anew to a coarse tolerance.
+    assert model.trace_[field][0] - cold[-1] < 0.05 * (cold[0] - cold[-1])
 
 
 def test_warm_start_grows(X):
@@ -158,9 +205,40 @@ def test_custom_start(X):
     np.testing.assert_array_equal(model.components_, klnmf.factorize(X.T, init=(H, W)).W.T)
 
 
+def test_custom_start_that_was_not_asked_for(X):
+    H, W = klnmf.init(X.T, 3)
+    with pytest.warns(RuntimeWarning, match="provided W or H are ignored"):
+        KLNMF(3, random_state=0).fit(X, W=W.T, H=H.T)
+
+
+def test_custom_start_comes_before_the_warm_one(X):
+    H, W = klnmf.init(X.T, 3, seed=9)
+    model = KLNMF(3, init="custom", warm_start=True, max_iter=5, tol=0)
+    model.fit(X, W=W.T, H=H.T)
+    expected = model.components_
+    np.testing.assert_array_equal(model.fit(X, W=W.T, H=H.T).components_, expected)
+    assert model.fit(X).divergence_ < klnmf.factorize(X.T, init=(H, W), max_iter=5, tol=0).divergence
+
+
+def test_warnings_point_to_the_line_of_the_user(X):
+    seen = X.copy()
+    seen[:, 7] = 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        KLNMF(3, max_iter=1).fit(X)
+        make_pipeline(KLNMF(3, max_iter=1)).fit(X)
+        TopicModel(4, max_iter=12, tol=1e-9).fit(X)
+        KLNMF(3, random_state=0).fit(seen).transform(X)
+        TopicModel(3, word_prior=0).fit(seen).score(X)
+        klnmf.sklearn.non_negative_factorization(X, n_components=3, max_iter=1)
+        klnmf.sklearn.non_negative_factorization(X, np.ones((90, 3)), np.ones((3, 60)), update_H=False)
+    assert len(caught) >= 7
+    assert {warning.filename for warning in caught} == {__file__}
+
+
 def test_pipeline_and_search(X):
     search = GridSearchCV(TopicModel(random_state=0), {"n_components": [2, 4]}, cv=2).fit(X)
-    assert search.best_params_["n_components"] in (2, 4)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert make_pipeline(KLNMF(3, random_state=0)).fit_transform(X).shape == (90, 3)
 
 
@@ -169,8 +247,17 @@ def test_errors_are_scikit_learns(X):
         KLNMF(2).fit(-X)
     with pytest.raises(ValueError, match="init = 'svd': choose"):
         KLNMF(2, init="svd").fit(X)
-    with pytest.raises(ValueError, match="rank 0: choose a rank"):
-        KLNMF(0).fit(X)
+    for make in (KLNMF, TopicModel):
+        for wrong in (0, -1, 2**70):
+            with pytest.raises(ValueError, match=f"n_components = {wrong}: "):
+                make(wrong).fit(X)
+        with pytest.raises(ValueError, match="random_state = -1: a whole number ≥ 0"):
+            make(2, random_state=-1).fit(X)
+    for name in ("transform_tol", "transform_max_iter"):
+        with pytest.raises(ValueError, match=f"^{name} = -1: a "):
+            KLNMF(2, random_state=0, **{name: -1}).fit(X).transform(X)
+    with pytest.raises(ValueError, match=r"^X\[0, 2\] = 2 but \(W·H\)\[0, 2\] = 0 at the start"):
+        KLNMF(2, init="custom").fit(X, W=np.ones((90, 2)), H=np.eye(2, 60))
 
 
 def test_better_than_scikit_learn_from_the_same_start():
@@ -196,3 +283,22 @@ def test_topic_model(X):
     assert model.score(X) == pytest.approx(found.log_likelihood.sum(), rel=1e-6)
     assert model.gap_ == pytest.approx(found.gaps.max())
     assert [len(words) for words in model.top_words(5)] == [5] * 4
+
+
+def test_time_limit_of_topics(X):
+    with pytest.warns(ConvergenceWarning, match="ended before its tolerance: time limit"):
+        model = TopicModel(4, time_limit=0).fit(X)
+    assert model.status_ == "time limit" and model.n_components_ == 4
+
+
+def test_words_of_topics(X):
+    model = TopicModel(4, random_state=0).fit(X)
+    names = [f"word{i}" for i in range(60)]
+    expected = model.top_words(3, names)
+    best = np.argsort(-model.components_, axis=1)[:, :3]
+    assert expected == [[names[i] for i in row] for row in best]
+    assert model.top_words(3, {name: i for i, name in reversed(list(enumerate(names)))}) == expected
+    assert model.top_words(3, dict(reversed(list(enumerate(names))))) == expected
+    assert model.top_words(3) == [[str(i) for i in row] for row in best]
+    with pytest.raises(ValueError, match="names has 59 words, the topics have 60"):
+        model.top_words(3, names[1:])

@@ -29,15 +29,23 @@ def test_pictures(counts, tmp_path):
         klnmf.plot.words(model),
         klnmf.plot.structure(result.H.T, groups=np.arange(90) % 3),
         klnmf.plot.structure(model.transform(counts.T)),
+        klnmf.plot.structure(result),
+        klnmf.plot.structure(klnmf.decompose(counts, result.W)),
+        klnmf.plot.structure(topics),
+        klnmf.plot.convergence(topics),
+        klnmf.plot.convergence(klnmf.TopicModel(4, random_state=0).fit(counts.T)),
     ]
     for i, figure in enumerate(figures):
         figure.savefig(tmp_path / f"{i}.png", dpi=50)
 
 
 def test_structure_adds_up(counts):
-    figure = klnmf.plot.structure(klnmf.factorize(counts, 4).H.T)
-    tops = [patch.get_y() + patch.get_height() for patch in figure.axes[0].patches[-90:]]
-    np.testing.assert_allclose(tops, 1)
+    result = klnmf.factorize(counts, 4)
+    for weights in (result.H.T, result):
+        figure = klnmf.plot.structure(weights)
+        assert len(figure.axes[0].patches) == 4 * 90
+        tops = [patch.get_y() + patch.get_height() for patch in figure.axes[0].patches[-90:]]
+        np.testing.assert_allclose(tops, 1)
 
 
 def test_words_are_the_heaviest(counts):

@@ -72,6 +72,7 @@ def test_lock_is_free_during_work():
         "klnmf.factorize(V, 20, tol=0, max_iter=10**9, callback=print)",
         "klnmf.decompose(V, klnmf.init(V, 20)[0], tol=0, max_iter=10**7)",
         "klnmf.topics(V, 20, tol=0, max_iter=10**7)",
+        "while True: klnmf.certificate(V, *klnmf.init(V, 200, how='nndsvd'))",
     ],
 )
 def test_ctrl_c(work):
@@ -113,6 +114,23 @@ def test_import_leaves_the_others_alone():
         print([name for name in ("scipy", "sklearn", "matplotlib", "tqdm", "anndata") if name in sys.modules])
     """
     assert run(code).strip() == "[]"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_factor_that_does_not_fit_is_an_exception():
+    """A view of one number as a factor of 160 MB: its copy fails."""
+    code = """
+        import resource, numpy as np, klnmf
+        W = np.broadcast_to(1.0, (1000, 20_000))
+        lines = open("/proc/self/status").read().splitlines()
+        now = int(next(line for line in lines if line.startswith("VmSize")).split()[1]) * 1024
+        resource.setrlimit(resource.RLIMIT_AS, (now + 100_000_000, now + 100_000_000))
+        try:
+            klnmf.decompose(np.ones((1000, 1)), W)
+        except MemoryError as error:
+            print(error)
+    """
+    assert "a 1000 × 20000 array of 160000000 bytes does not fit in memory" in run(code)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

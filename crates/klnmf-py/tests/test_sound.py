@@ -70,3 +70,22 @@ def test_errors():
         klnmf.separate(MIX, RATE, 2, window=256, hop=200)
     with pytest.raises(ValueError, match="component 1 .* is in 0 sources"):
         klnmf.separate(MIX, RATE, 2, groups=[[0]])
+    with pytest.raises(ValueError, match="groups = -1: a whole number ≥ 0"):
+        klnmf.separate(MIX, RATE, 2, groups=[[0], [-1]])
+    with pytest.raises(ValueError, match="n_components = -1: a whole number ≥ 0"):
+        klnmf.separate(MIX, RATE, -1, dictionaries=[np.ones((94, 2))])
+    with pytest.raises(TypeError, match="dictionaries is one array: give a list"):
+        klnmf.separate(MIX, RATE, dictionaries=np.ones((94, 2)))
+    with pytest.raises(TypeError, match="init, fixed and update cannot be given beside dictionaries"):
+        klnmf.separate(MIX, RATE, 2, dictionaries=[np.ones((94, 2))], init="nndsvd")
+    with pytest.raises(TypeError, match="y holds complex numbers"):
+        klnmf.spectrogram(MIX * 1j, RATE)
+    with pytest.raises(ValueError, match="300 channels of 2 samples: channels come first, give y.T"):
+        klnmf.separate(np.ones((300, 2)), RATE, 2)
+    with pytest.raises(TypeError, match="sr = 8000.5: a whole number"):
+        klnmf.spectrogram(MIX, 8000.5)
+
+
+def test_rate_as_a_float():
+    np.testing.assert_array_equal(klnmf.spectrogram(MIX, float(RATE)), klnmf.spectrogram(MIX, RATE))
+    assert klnmf.separate(MIX, float(RATE), 2, max_iter=1).stems.shape == (2, RATE)

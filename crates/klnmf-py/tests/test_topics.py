@@ -2,6 +2,7 @@
 
 import klnmf
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -41,6 +42,19 @@ def test_weights_of_new_documents(documents):
     assert again.perplexity == pytest.approx(model.perplexity, rel=1e-4)
 
 
+def test_data_frames_are_matched_by_label(documents):
+    names = [f"word{i}" for i in range(21)]
+    counts = pd.DataFrame(documents, columns=names)
+    model = klnmf.topics(counts, 2)
+    turned = pd.DataFrame(model.topics, columns=names).iloc[:, ::-1]
+    expected = klnmf.topic_weights(documents, model.topics)
+    np.testing.assert_array_equal(klnmf.topic_weights(counts, turned).weights, expected.weights)
+    again = klnmf.topics(counts, init=(model.weights + 1e-3, turned), max_iter=0)
+    np.testing.assert_allclose(again.topics, model.topics, atol=0.01)
+    with pytest.raises(ValueError, match="column 'word3' of the data is not in topics"):
+        klnmf.topic_weights(counts, turned.drop(columns="word3"))
+
+
 def test_start_callback_and_priors(documents):
     model = klnmf.topics(documents, 2, topic_prior=0, word_prior=0)
     seen = []
@@ -56,7 +70,48 @@ def test_start_callback_and_priors(documents):
 def test_errors(documents):
     with pytest.raises(ValueError, match="topic_prior = -1: a finite number ≥ 0 is needed"):
         klnmf.topics(documents, 2, topic_prior=-1)
-    with pytest.raises(ValueError, match="row 0 of the dictionary is zero"):
-        klnmf.topic_weights([[1, 1]], [[0.0, 1.0]])
-    with pytest.raises(TypeError, match="rank is missing"):
+    with pytest.raises(
+        ValueError, match=r"counts\[1, 0\] = 1 but column 0 of topics is zero.*drop the column"
+    ):
+        klnmf.topic_weights([[0, 1], [1, 1]], [[0.0, 1.0]])
+    with pytest.raises(TypeError, match="n_topics is missing"):
         klnmf.topics(documents)
+    with pytest.raises(ValueError, match="n_topics = 0: a whole number ≥ 1"):
+        klnmf.topics(documents, 0)
+    with pytest.raises(ValueError, match="topics have 30 words, counts 21"):
+        klnmf.topic_weights(documents, np.ones((2, 30)))
+    with pytest.raises(ValueError, match="weights are 3 × 2 and topics 2 × 21, 81 × 2 and 2 × 21 are needed"):
+        klnmf.topics(documents, init=(np.ones((3, 2)), np.ones((2, 21))))
+    with pytest.raises(TypeError, match=r"init is of type ndarray: .* a pair \(weights, topics\)"):
+        klnmf.topics(documents, 2, init=np.ones((2, 21)))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_errors_name_the_place_in_the_counts(kind):
+    minus = kind(np.array([[1, 2, 3], [4, 5, -6.0]]))
+    for call in (lambda: klnmf.topics(minus, 2), lambda: klnmf.topic_weights(minus, np.ones((2, 3)))):
+        with pytest.raises(ValueError, match=r"^counts\[1, 2\] = -6 is negative"):
+            call()
+    with pytest.raises(ValueError, match=r"^topics\[0, 2\] = -1: factors must"):
+        klnmf.topic_weights(np.ones((2, 3)), [[1, 1, -1.0]])
+    with pytest.raises(TypeError, match="^counts holds complex numbers"):
+        klnmf.topics(minus * 1j, 2)
+
+
+def test_converged(documents):
+    model = klnmf.topics(documents, 2)
+    assert model.converged and not klnmf.topics(documents, 2, max_iter=0).converged
+    assert klnmf.topic_weights(documents, model.topics).converged
+    limited = klnmf.topic_weights(documents, model.topics, weights_tol=0, time_limit=0)
+    assert limited.status == "time limit" and not limited.converged
+
+
+def test_a_corpus_without_words():
+    model = klnmf.topics(np.zeros((5, 6)), 2)
+    assert model.converged and model.iterations < 50 and np.isfinite(model.topics).all()
+
+
+def test_a_topic_without_words(documents):
+    found = klnmf.topic_weights(documents, np.vstack([np.ones((1, 21)), np.zeros((1, 21))]))
+    np.testing.assert_allclose(found.topics.sum(axis=1), [1, 0])
+    assert np.isfinite(found.weights).all()

@@ -44,7 +44,8 @@ pub struct Settings {
     pub tol: f64,
     /// Stop after this much time on the clock. Results then depend on the machine.
     pub time_limit: Option<Duration>,
-    /// Set to true from anywhere, a signal handler say, it ends the work after the present sweep.
+    /// Set to true from anywhere, a signal handler say, it ends the work after the present sweep, and the search for a
+    /// start with the singular vectors found so far.
     pub stop: Option<Arc<AtomicBool>>,
     /// Accesses between two certificates for the callback. `None`: 10. The tolerance is tested every 10 accesses in any
     /// case, so that watching does not change the result.
@@ -107,6 +108,11 @@ impl Settings {
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Whether somebody asked for an end.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     /// The larger gap of the factors that move.
@@ -321,7 +327,7 @@ fn iterate<T: Scalar>(
         if test && settings.tol > 0.0 && settings.converged(&info) {
             return (iteration, latest, Status::Converged);
         }
-        if settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+        if settings.stopped() {
             return (iteration, latest, Status::Stopped);
         }
         if iteration >= settings.max_iter {

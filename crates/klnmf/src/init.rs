@@ -190,6 +190,9 @@ fn singular_vectors<T: Scalar>(
     for _ in 0..4 {
         let a = orthonormal(product(&pool, &rows, &b));
         b = orthonormal(product(&pool, &columns, &a));
+        if settings.stopped() {
+            break;
+        }
     }
     // V·B = U·S·Rᵀ with B orthonormal, so V ≈ U·S·(B·R)ᵀ.
     let a = product(&pool, &rows, &b);

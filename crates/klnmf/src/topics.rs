@@ -270,7 +270,7 @@ impl Judge<'_> {
             Some(Status::Stopped)
         } else if let Some(status) = self.settings.interrupted(self.begun) {
             Some(status)
-        } else if iteration > 0 && self.settings.tol > 0.0 && gain < self.settings.tol * self.sum {
+        } else if iteration > 0 && self.settings.tol > 0.0 && gain <= self.settings.tol * self.sum {
             Some(Status::Converged)
         } else {
             None

@@ -8,6 +8,8 @@ use klnmf::{
     factorize_from, grow, init,
 };
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 const BOTH: [Solver; 6] =
     [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton];
@@ -242,6 +244,10 @@ fn nndsvd_starts_better_than_chance() {
     let (dense, stored) =
         (init(&v, 4, &how(Init::Nndsvd)).unwrap(), init(&sparse(&v), 4, &how(Init::Nndsvd)).unwrap());
     assert!(dense.0.as_slice().iter().zip(stored.0.as_slice()).all(|(a, b)| close(*a, *b, 1e-6)));
+    let stopped = Settings { stop: Some(Arc::new(AtomicBool::new(true))), ..how(Init::Nndsvd) };
+    let sooner = init(&v, 4, &stopped).unwrap();
+    assert_ne!(sooner.0.as_slice(), dense.0.as_slice(), "one step towards the singular vectors, not four");
+    assert!(sooner.0.as_slice().iter().all(|x| *x > 0.0));
 }
 
 #[test]

@@ -4,8 +4,8 @@ mod common;
 
 use common::{Random, naive_divergence, product};
 use klnmf::{
-    DecomposeSettings, Mat, Settings, Solver, TopicSettings, Update, decompose, factorize, factorize_from,
-    log_likelihoods, project_onto_simplex, to_poisson, to_topics, topic_weights, topics,
+    DecomposeSettings, Mat, Settings, Solver, Status, TopicSettings, Update, decompose, factorize,
+    factorize_from, log_likelihoods, project_onto_simplex, to_poisson, to_topics, topic_weights, topics,
 };
 use std::ops::ControlFlow;
 
@@ -315,6 +315,7 @@ fn degenerate_corpora_have_defined_answers() {
     }
     let nothing = Mat::<f64>::zeros(4, 3);
     let found = topics(&nothing, 2, &TopicSettings::default(), go_on).unwrap();
+    assert_eq!(found.status, Status::Converged);
     assert!(found.topics.as_slice().iter().chain(found.weights.weights.as_slice()).all(|x| x.is_finite()));
     assert!(topics(&v, 0, &TopicSettings::default(), go_on).is_err());
     assert!(topics(&v, 2, &TopicSettings { topic_prior: -1.0, ..TopicSettings::default() }, go_on).is_err());

@@ -18,6 +18,8 @@ lie. The estimators `KLNMF` and `TopicModel` follow scikit-learn, where data are
 from __future__ import annotations
 
 import importlib
+import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from klnmf._core import certificate, decompose, factorize, grow, init, memory
@@ -36,11 +38,13 @@ from klnmf._sound import separate, spectrogram
 from klnmf._topics import topic_weights, topics
 
 if TYPE_CHECKING:
-    from klnmf import plot, scanpy, sklearn
-    from klnmf._estimators import KLNMF, TopicModel
+    from klnmf import plot as plot
+    from klnmf import scanpy as scanpy
+    from klnmf import sklearn as sklearn
+    from klnmf._estimators import KLNMF as KLNMF
+    from klnmf._estimators import TopicModel as TopicModel
 
 __all__ = [
-    "KLNMF",
     "Certificate",
     "Decomposition",
     "Info",
@@ -48,7 +52,6 @@ __all__ = [
     "Result",
     "Separation",
     "TopicInfo",
-    "TopicModel",
     "Topics",
     "__version__",
     "certificate",
@@ -57,30 +60,35 @@ __all__ = [
     "grow",
     "init",
     "memory",
-    "plot",
-    "scanpy",
     "separate",
-    "sklearn",
     "spectrogram",
     "topic_weights",
     "topics",
 ]
 
-# What needs other packages is imported when it is first asked for: they take longer than we do.
-_LATER = {"KLNMF": "_estimators", "TopicModel": "_estimators"}
-_MODULES = {"plot", "scanpy", "sklearn"}
+# What needs other packages is imported when it is first asked for: they take longer than we do. Each name
+# with the package it needs; `import *` leaves them alone, two are the names of others' modules.
+_LATER = {
+    "KLNMF": "sklearn",
+    "TopicModel": "sklearn",
+    "plot": "matplotlib",
+    "scanpy": "anndata",
+    "sklearn": "sklearn",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name not in _LATER:
+        raise AttributeError(f"module 'klnmf' has no attribute {name!r}")
+    try:
+        if name in ("KLNMF", "TopicModel"):
+            return getattr(importlib.import_module("klnmf._estimators"), name)
         return importlib.import_module(f"klnmf.{name}")
-    if name in _LATER:
-        try:
-            return getattr(importlib.import_module(f"klnmf.{_LATER[name]}"), name)
-        except ModuleNotFoundError as missing:
-            raise ImportError(f"klnmf.{name} needs scikit-learn: pip install scikit-learn") from missing
-    raise AttributeError(f"module 'klnmf' has no attribute {name!r}")
+    except ImportError as missing:
+        # hasattr and help want an AttributeError; `from klnmf import …` would drop its text.
+        importing = sys._getframe(1).f_code.co_name == "_handle_fromlist"
+        raise (ImportError if importing else AttributeError)(str(missing)) from missing
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *(name for name, needs in _LATER.items() if find_spec(needs))])

@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
-from klnmf._data import count, factor, matrix, maybe_count
+from klnmf._choices import Init, Solver, Update
+from klnmf._data import (
+    count,
+    dense,
+    factor,
+    is_sparse,
+    matched,
+    matrices,
+    matrix,
+    maybe_count,
+    maybe_number,
+    number,
+    pair,
+    parts,
+    precision,
+    word,
+)
 from klnmf._data import threads as thread_count
 from klnmf._progress import counting, watching
 from klnmf._results import Certificate, Decomposition, Info, Memory, Result
 
-TRACE = np.dtype([(name, "i8" if name == "iteration" else "f8") for name in Info._fields])
+TRACE = np.dtype([(name, "i8" if name == "iteration" else "f8") for name in Info._fields[:-1]])
 
 
 def factorize(
     V: Any,
     rank: int | None = None,
     *,
-    init: str | tuple[ArrayLike, ArrayLike] = "random",
-    solver: str = "auto",
-    update: str = "both",
+    init: Init | tuple[ArrayLike, ArrayLike] = "random",
+    solver: Solver = "auto",
+    update: Update = "both",
     fixed: int = 0,
     tol: float = 1e-4,
     max_iter: int = 1000,
@@ -48,7 +65,8 @@ def factorize(
     rank : int, optional
         Parts. May be left out where `init` is a pair.
     init : {'random', 'nndsvd'} or pair (W, H)
-        How to start.
+        How to start. Rows of W and columns of H are matched with those of V by their labels if both are
+        data frames, else by position.
     solver : {'auto', 'fpa', 'simplex', 'mu', 'mue', 'newton', 'admm'}
         The method.
     update : {'both', 'W', 'H'}
@@ -57,7 +75,8 @@ def factorize(
         The first so many columns of W stay as they are: known parts beside new ones. With `auto`, `mue`
         and `mu`.
     tol : float
-        Stop when `gap_w` and `gap_h` are at most `tol` times the sum of V. 0 never stops early.
+        Stop when `gap_w` and `gap_h`, or the one of the factor that moves, are at most `tol` times the sum
+        of V. 0 never stops early.
     max_iter : int
         The most accesses to the data.
     time_limit : float, optional
@@ -98,6 +117,9 @@ def factorize(
     >>> bool(np.allclose(model.W.sum(axis=0), 1))
     True
     """
+    if not isinstance(init, str):
+        W, H = pair(init)
+        init = matched(V, "W", W, 0), matched(V, "H", H, 1)
     V = matrix(V)
     W, H = _start(V, rank, init, count("seed", seed), thread_count(threads))
     max_iter = count("max_iter", max_iter)
@@ -105,43 +127,46 @@ def factorize(
     def say(info: Info) -> str:
         return f"D = {info.divergence:.6g}, gap = {info.relative_gap:.1e}"
 
-    with watching(Info, callback, progress, max_iter, say) as hear:
+    make = partial(Info, update=update)
+    with watching(make, callback, progress, max_iter, say) as hear:
         W, H, facts, trace, status = _klnmf.factorize(
             V,
             W,
             H,
-            solver,
+            word("solver", solver),
             paper,
             mixed,
-            update,
+            word("update", update),
             count("fixed", fixed),
             maybe_count("inner", inner),
             max_iter,
-            tol,
-            time_limit,
+            number("tol", tol),
+            maybe_number("time_limit", time_limit),
             maybe_count("check_every", check_every),
             thread_count(threads),
-            rho,
+            maybe_number("rho", rho),
             hear,
         )
-    return Result(W, H, Info(*facts), np.array(trace, TRACE), status)
+    return Result(W, H, make(*facts), np.array(trace, TRACE), status)
 
 
-def _start(V: Any, rank: int | None, how: Any, seed: int, threads: int) -> tuple[NDArray, NDArray]:
+def _start(V: Any, rank: Any, how: Any, seed: int, threads: int) -> tuple[NDArray, NDArray]:
     """The factors to start from, in the precision of V."""
     if isinstance(how, str):
         if rank is None:
             raise TypeError("rank is missing: how many parts?")
-        return _klnmf.init(V, count("rank", rank), how, seed, threads)
-    W, H = how
-    W, H = factor("W", W, V.dtype), factor("H", H, V.dtype)
+        rank = parts("rank", rank, V.shape)
+        check_memory(V, rank, threads)
+        return _klnmf.init(V, rank, how, seed, threads)
+    W, H = factor("W", how[0], V.dtype), factor("H", how[1], V.dtype)
+    check_memory(V, W.shape[1], threads)
     if rank is not None and W.shape[1] != rank:
         raise ValueError(f"rank = {rank}: W has {W.shape[1]} columns; grow it first, or leave rank out")
     return W, H
 
 
 def init(
-    V: Any, rank: int, *, how: str = "random", seed: int = 0, threads: int | None = None
+    V: Any, rank: int, *, how: Init = "random", seed: int = 0, threads: int | None = None
 ) -> tuple[NDArray, NDArray]:
     """The start (W, H) that `factorize` would use.
 
@@ -158,6 +183,11 @@ def init(
     threads : int, optional
         One per core by default.
 
+    Returns
+    -------
+    W : ndarray of shape (features, parts)
+    H : ndarray of shape (parts, samples)
+
     Examples
     --------
     >>> import numpy as np, klnmf
@@ -165,7 +195,9 @@ def init(
     >>> bool(np.isclose((W @ H).sum(), 20))
     True
     """
-    return _klnmf.init(matrix(V), count("rank", rank), how, count("seed", seed), thread_count(threads))
+    V = matrix(V)
+    rank = parts("rank", rank, V.shape)
+    return _klnmf.init(V, rank, word("how", how), count("seed", seed), thread_count(threads))
 
 
 def decompose(
@@ -186,9 +218,10 @@ def decompose(
     Parameters
     ----------
     V : array-like or scipy.sparse matrix of shape (features, samples)
-        The data.
+        The data. f32 becomes f64 in a copy if W is f64.
     W : array-like of shape (features, parts)
-        The dictionary.
+        The dictionary. The rows of two data frames are matched by their labels, those of arrays by
+        position.
     tol : float
         A column is done when its gap is at most `tol` times its sum.
     max_iter : int
@@ -215,15 +248,15 @@ def decompose(
     >>> bool(found.gaps[0] <= 1e-6 * 10)
     True
     """
-    V = matrix(V)
+    V, dictionary = matrices(V, W=matched(V, "W", W, 0))
     with counting(progress, V.shape[1], "column") as hear:
         return Decomposition(
             *_klnmf.decompose(
                 V,
-                factor("W", W, V.dtype),
-                tol,
+                dictionary,
+                number("tol", tol),
                 count("max_iter", max_iter),
-                time_limit,
+                maybe_number("time_limit", time_limit),
                 thread_count(threads),
                 hear,
             )
@@ -236,11 +269,12 @@ def certificate(V: Any, W: ArrayLike, H: ArrayLike) -> Certificate:
     Parameters
     ----------
     V : array-like or scipy.sparse matrix of shape (features, samples)
-        The data.
+        The data. f32 becomes f64 in a copy if W or H is f64.
     W : array-like of shape (features, parts)
-        Non-negative.
+        Non-negative. Rows of data frames are matched with those of V by their labels, of arrays by
+        position.
     H : array-like of shape (parts, samples)
-        Non-negative.
+        Non-negative. Its columns are matched with those of V likewise.
 
     Returns
     -------
@@ -253,8 +287,8 @@ def certificate(V: Any, W: ArrayLike, H: ArrayLike) -> Certificate:
     >>> klnmf.certificate([[3.0, 4.0], [6.0, 8.0]], [[1.0], [2.0]], [[3.0, 4.0]]).divergence
     0.0
     """
-    V = matrix(V)
-    return Certificate(*_klnmf.certificate(V, factor("W", W, V.dtype), factor("H", H, V.dtype)))
+    arrays = matrices(V, W=matched(V, "W", W, 0), H=matched(V, "H", H, 1))
+    return Certificate(*_klnmf.certificate(*arrays))
 
 
 def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArray, NDArray]:
@@ -273,6 +307,11 @@ def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArr
     seed : int
         Of the random numbers.
 
+    Returns
+    -------
+    W : ndarray of shape (features, rank)
+    H : ndarray of shape (rank, samples)
+
     Examples
     --------
     >>> import numpy as np, klnmf
@@ -282,15 +321,29 @@ def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArr
     >>> large.W.shape, large.divergence < small.divergence
     ((20, 4), True)
     """
-    parts, weights = matrix(W), matrix(H)
-    dtype = np.result_type(parts.dtype, weights.dtype)
-    return _klnmf.grow(
-        factor("W", parts, dtype), factor("H", weights, dtype), count("rank", rank), count("seed", seed)
-    )
+    left, right = dense(W), dense(H)
+    dtype = np.result_type(precision("W", left.dtype), precision("H", right.dtype))
+    left, right = factor("W", left, dtype), factor("H", right, dtype)
+    rank = parts("rank", rank, (len(left), right.shape[1]))
+    return _klnmf.grow(left, right, rank, count("seed", seed))
 
 
 def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
     """The most memory that `factorize` takes, known before it starts.
+
+    Parameters
+    ----------
+    V : array-like or scipy.sparse matrix of shape (features, samples)
+        The data.
+    rank : int
+        Parts.
+    threads : int, optional
+        One per core by default.
+
+    Returns
+    -------
+    Memory
+        Bytes.
 
     Examples
     --------
@@ -298,4 +351,32 @@ def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
     >>> klnmf.memory(np.zeros((100, 50)), 10, threads=2)[:2]
     (40000, 12000)
     """
-    return Memory(*_klnmf.memory(matrix(V), count("rank", rank), thread_count(threads)))
+    if not is_sparse(V):
+        # Only the size counts: numbers that would be copied to another type are not even written.
+        V = np.asarray(V)
+        V = V if V.ndim != 2 or V.dtype.kind == "f" else np.empty(V.shape, precision("V", V.dtype))
+    V = matrix(V)
+    return Memory(*_klnmf.memory(V, parts("rank", rank, V.shape), thread_count(threads)))
+
+
+def check_memory(V: Any, rank: int, threads: int) -> None:
+    """Refuses what cannot fit in the memory that is free, where the system tells, as the program does."""
+    free = _free_memory()
+    if free is None:
+        return
+    # V itself is there already.
+    v, _, _, total = _klnmf.memory(V, rank, threads)
+    if total - v > free:
+        raise MemoryError(
+            f"rank {rank} takes up to {total - v:,} bytes more and {free:,} bytes of memory are free: choose "
+            "a smaller rank, f32, or a larger machine"
+        )
+
+
+def _free_memory() -> int | None:
+    """Bytes that can be had without swapping, on Linux."""
+    try:
+        with open("/proc/meminfo") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return None

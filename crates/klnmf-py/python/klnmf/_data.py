@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import operator
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,47 +20,105 @@ def is_sparse(V: Any) -> bool:
     return scipy is not None and scipy.issparse(V)
 
 
-def precision(dtype: np.dtype) -> np.dtype:
-    """f32 for floats of at most 32 bits, f64 for everything else."""
+def is_frame(V: Any) -> bool:
+    """Whether V is a data frame of pandas', likewise."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(V, pandas.DataFrame)
+
+
+def precision(name: str, dtype: np.dtype) -> np.dtype:
+    """f32 for floats of at most 32 bits, f64 for everything else that is real."""
     if dtype.kind == "c":
-        raise TypeError("V holds complex numbers: take their magnitudes, or their squares")
+        raise TypeError(f"{name} holds complex numbers: take their magnitudes, or their squares")
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)
 
 
-def matrix(V: Any, dtype: Any = None) -> Any:
+def matrix(V: Any, dtype: Any = None, name: str = "V") -> Any:
     """V as a contiguous 2-D array or a CSR or CSC matrix of f32 or f64."""
-    if is_sparse(V):
-        V = V if V.format in ("csr", "csc") else V.tocsr()
-        return _as_type(V, dtype)
-    V = np.asarray(V)
+    sparse = is_sparse(V)
+    V = V if sparse else np.asarray(V)
     if V.ndim != 2:
-        raise ValueError(f"V has {V.ndim} dimensions: a matrix has 2")
-    V = _as_type(V, dtype)
+        raise ValueError(f"{name} has {V.ndim} dimensions: a matrix has 2")
+    wanted = precision(name, V.dtype)
+    if sparse and V.format not in ("csr", "csc"):
+        V = V.tocsr()
+    V = V.astype(wanted if dtype is None else dtype, copy=False)
+    if sparse:
+        return _tidy(V)
     flags = V.flags
     return V if flags.aligned and (flags.c_contiguous or flags.f_contiguous) else V.copy()
 
 
-def _as_type(V: Any, dtype: Any) -> Any:
-    wanted = precision(V.dtype) if dtype is None else np.dtype(dtype)
-    return V.astype(wanted, copy=False)
+def _tidy(V: Any) -> Any:
+    """A CSR or CSC matrix with contiguous arrays that end where it does, and indices of 32 or 64 bits."""
+    end = V.indptr[-1]
+    plain = all(part.flags.c_contiguous and part.flags.aligned for part in (V.data, V.indices, V.indptr))
+    wide = V.indices.dtype in (np.int32, np.int64) and V.indptr.dtype in (np.int32, np.int64)
+    if plain and wide and len(V.data) == len(V.indices) == end:
+        return V
+    data, indices, indptr = (np.ascontiguousarray(part) for part in (V.data[:end], V.indices[:end], V.indptr))
+    return type(V)((data, indices.astype(np.int64), indptr.astype(np.int64)), shape=V.shape)
+
+
+def matrices(V: Any, **factors: Any) -> tuple[Any, ...]:
+    """V and factors of it as matrices in the widest of their precisions."""
+    arrays = {name: dense(A) for name, A in factors.items()}
+    V = matrix(V)
+    dtype = np.result_type(V.dtype, *(precision(name, A.dtype) for name, A in arrays.items()))
+    return matrix(V, dtype), *(factor(name, A, dtype) for name, A in arrays.items())
+
+
+def matched(V: Any, name: str, A: Any, axis: int) -> Any:
+    """A with the rows (axis 0) or columns (1) of V: those of two data frames are matched by their labels."""
+    if not (is_frame(V) and is_frame(A)):
+        return A
+    ours, theirs = V.axes[axis], A.axes[axis]
+    if ours.equals(theirs):
+        return A
+    line = ("row", "column")[axis]
+    for mine, others, where, whose in ((ours, theirs, name, "the data"), (theirs, ours, "the data", name)):
+        wrong = mine[~mine.isin(others)].tolist(), mine[mine.duplicated()].tolist()
+        if any(wrong):
+            trouble = f"is not in {where}" if wrong[0] else "is there twice"
+            raise ValueError(
+                f"{line} {(wrong[0] or wrong[1])[0]!r} of {whose} {trouble}: give data frames with the same "
+                f"{line}s, or arrays, which are matched by position"
+            )
+    return A.reindex(ours, axis=axis)
+
+
+def dense(A: Any) -> NDArray:
+    """A as an array, whatever it is."""
+    return A.toarray() if is_sparse(A) else np.asarray(A)
 
 
 def factor(name: str, A: Any, dtype: Any) -> NDArray:
     """A factor in the precision of V."""
-    A = np.asarray(A)
+    A = dense(A)
+    precision(name, A.dtype)
     if A.ndim != 2:
         raise ValueError(f"{name} has {A.ndim} dimensions: a matrix has 2")
     return A.astype(dtype, copy=False)
 
 
-def count(name: str, value: Any) -> int:
-    """A whole number that is not negative."""
+def pair(init: Any, names: str = "W, H") -> tuple[Any, Any]:
+    """The two factors of a start that is not a name."""
+    if not isinstance(init, (tuple, list)) or len(init) != 2:
+        kind = type(init).__name__
+        raise TypeError(f"init is of type {kind}: give 'random', 'nndsvd' or a pair ({names})")
+    return init[0], init[1]
+
+
+def count(name: str, value: Any, least: int = 0, most: int = 2**64 - 1) -> int:
+    """A whole number within bounds."""
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} = {value!r}: a whole number is needed") from None
-    if number < 0:
-        raise ValueError(f"{name} = {number}: a whole number ≥ 0 is needed")
+    if number < least:
+        raise ValueError(f"{name} = {number}: a whole number ≥ {least} is needed")
+    if number > most:
+        raise ValueError(f"{name} = {number}: at most {most} is possible")
     return number
 
 
@@ -65,6 +127,58 @@ def maybe_count(name: str, value: Any) -> int | None:
     return None if value is None else count(name, value)
 
 
+def parts(name: str, value: Any, shape: tuple[int, int]) -> int:
+    """A number of parts for a matrix of this shape."""
+    return count(name, value, 1, max(shape[0] * shape[1], 1))
+
+
+def number(name: str, value: Any) -> float:
+    """A number that is finite and not negative."""
+    try:
+        found = math.nan if isinstance(value, (str, bytes)) else float(value)
+    except TypeError:
+        found = math.nan
+    if not (math.isfinite(found) and found >= 0):
+        raise ValueError(f"{name} = {value!r}: a finite number ≥ 0 is needed")
+    return found
+
+
+def maybe_number(name: str, value: Any) -> float | None:
+    """The same, or None."""
+    return None if value is None else number(name, value)
+
+
+def word(name: str, value: Any) -> str:
+    """The name of a choice."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is of type {type(value).__name__}: give the name of a choice, a str")
+    return value
+
+
 def threads(value: Any) -> int:
     """None for one thread per core."""
     return 0 if value is None else count("threads", value)
+
+
+@contextmanager
+def turned(V: str, W: str, H: str, columns: NDArray | None = None) -> Iterator[None]:
+    """Errors about places in V, W and H, told to whoever has their transposes under these names.
+
+    `columns` are the places of the rows of V in a larger matrix.
+    """
+    names = {"V": V, "W": W, "H": H}
+    try:
+        yield
+    except ValueError as error:
+        if not re.match(r"[VWH]\[\d+, \d+\] = ", str(error)):
+            raise
+
+        def place(at: re.Match[str]) -> str:
+            row = int(at[2])
+            return f"{names.get(at[1], at[1])}[{at[3]}, {row if columns is None else columns[row]}]"
+
+        text = re.sub(r"(\S+)\[(\d+), (\d+)\]", place, str(error))
+        text = re.sub(r"row (\d+) of the dictionary", rf"column \1 of {W}", text)
+        raise ValueError(
+            text.replace("drop the row or give the dictionary", f"drop the column or give {W}")
+        ) from None

@@ -2,30 +2,53 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from klnmf._choices import SklearnInit, Solver
 from klnmf._core import decompose, factorize, grow
+from klnmf._data import count, number, parts, turned
 from klnmf._results import Decomposition, Info, Result, TopicInfo, Topics
+from klnmf._sklearn_common import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    check_is_fitted,
+    check_random_state,
+    check_start,
+    engine_init,
+    explained,
+    rank_of,
+    validate_data,
+    warn_of_ignored,
+    warn_of_limit,
+    warn_of_rows,
+)
 from klnmf._topics import topic_weights, topics
-from klnmf.sklearn import check_start, engine_init, explained, rank_of, warn_of_limit, warn_of_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What the two estimators share."""
 
     components_: NDArray
+    gap_: float
+    n_components_: int
+    n_features_in_: int
+    feature_names_in_: NDArray
+    n_iter_: int
+    trace_: NDArray
+    status_: str
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Learn the components of X.
 
         Parameters
@@ -72,7 +95,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _seed(self) -> int:
         """A number given is the seed itself, the one that the program and the functions take."""
         if isinstance(self.random_state, Integral):
-            return int(self.random_state)
+            return count("random_state", self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _before(self) -> NDArray | None:
@@ -119,6 +142,7 @@ class KLNMF(_Factors):
         Stop fitting after this many seconds.
     warm_start : bool
         Begin `fit` with the components of the last one, adding new ones if `n_components` has grown.
+        W and H given to `fit` come first.
     random_state : int, RandomState or None
         An int is the seed that `klnmf.factorize` and the program take.
     threads : int, optional
@@ -144,7 +168,7 @@ class KLNMF(_Factors):
     n_iter_ : int
         Accesses to the data.
     trace_ : ndarray
-        One record for every ten accesses, with the fields of `klnmf.Info`.
+        One record for every ten accesses, with the fields of `klnmf.Info` but `update`.
     status_ : str
         Why `fit` ended.
     n_components_, n_features_in_ : int
@@ -162,12 +186,17 @@ class KLNMF(_Factors):
     (3, 10)
     """
 
+    divergence_: float
+    reconstruction_err_: float
+    gap_components_: float
+    gap_weights_: float
+
     def __init__(
         self,
-        n_components: int | str | None = "auto",
+        n_components: int | Literal["auto"] | None = "auto",
         *,
-        init: str | None = None,
-        solver: str = "auto",
+        init: SklearnInit | None = None,
+        solver: Solver = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
         transform_tol: float = 1e-6,
@@ -215,19 +244,20 @@ class KLNMF(_Factors):
         """
         before = self._before()
         X = self._validate(X, reset=True)
-        found = factorize(
-            X.T,
-            init=self._start(X, W, H, before),
-            rank=self._rank(X, H),
-            solver=self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            time_limit=self.time_limit,
-            seed=self._seed(),
-            threads=self.threads,
-            callback=self.callback,
-            progress=self.progress,
-        )
+        with turned("X", "H", "W"):
+            found = factorize(
+                X.T,
+                init=self._start(X, W, H, before),
+                rank=self._rank(X, H),
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                time_limit=self.time_limit,
+                seed=self._seed(),
+                threads=self.threads,
+                callback=self.callback,
+                progress=self.progress,
+            )
         self._keep(found)
         if self.tol > 0 and not found.converged:
             warn_of_limit(found, self.max_iter, self.tol)
@@ -248,10 +278,15 @@ class KLNMF(_Factors):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        return self.decompose(X).H.T
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return self._decompose(X).H.T.astype(X.dtype, copy=False)
 
     def decompose(self, X: Any) -> Decomposition:
         """`transform` with the certificate: the weights are `H.T`, and `gaps` bounds every row.
+
+        The divergence of a row that has a feature which no component has is infinite; its weights and its
+        gap are those of its other features.
 
         Parameters
         ----------
@@ -263,18 +298,20 @@ class KLNMF(_Factors):
         Decomposition
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        X, components = explained(X, self.components_)
+        return self._decompose(self._validate(X, reset=False))
+
+    def _decompose(self, X: Any) -> Decomposition:
+        X, components, beyond = explained(X, self.components_)
         found = decompose(
             X.T,
             components.T,
-            tol=self.transform_tol,
-            max_iter=self.transform_max_iter,
+            tol=number("transform_tol", self.transform_tol),
+            max_iter=count("transform_max_iter", self.transform_max_iter),
             threads=self.threads,
             progress=self.progress,
         )
         warn_of_rows(found.unconverged, len(found.gaps), self.transform_tol)
-        return found
+        return replace(found, divergences=np.where(beyond, np.inf, found.divergences))
 
     def _rank(self, X: Any, H: Any) -> int:
         given = np.shape(H)[0] if self.init == "custom" and H is not None else None
@@ -283,7 +320,9 @@ class KLNMF(_Factors):
     def _start(self, X: Any, W: Any, H: Any, before: NDArray | None) -> Any:
         """How `factorize` is to begin; there, W are the components and H the weights."""
         rank = self._rank(X, H)
-        if before is not None and before.shape[1] == X.shape[1] and before.shape[0] <= rank:
+        warn_of_ignored(self.init, W, H)
+        given = self.init == "custom" and (W is not None or H is not None)
+        if not given and before is not None and before.shape[1] == X.shape[1] and before.shape[0] <= rank:
             return self._from_before(X, before.astype(X.dtype), rank)
         if self.init == "custom":
             W, H = check_start(X, W, H, rank)
@@ -327,6 +366,8 @@ class TopicModel(_Factors):
         The gap that a document's weights must reach, in nats for each of its words.
     max_iter : int
         The most accesses to the data.
+    time_limit : float, optional
+        Stop fitting after this many seconds.
     warm_start : bool
         Begin `fit` with the topics of the last one.
     random_state : int, RandomState or None
@@ -348,8 +389,12 @@ class TopicModel(_Factors):
         The largest gap of a document's weights, in nats.
     n_iter_ : int
         Accesses to the data.
+    trace_ : ndarray
+        One record for every ten accesses, with the fields of `klnmf.TopicInfo`.
     status_ : str
         Why `fit` ended.
+    n_components_, n_features_in_ : int
+    feature_names_in_ : ndarray of str
 
     Examples
     --------
@@ -363,16 +408,19 @@ class TopicModel(_Factors):
     [[1.0, 0.0]]
     """
 
+    perplexity_: float
+
     def __init__(
         self,
         n_components: int = 10,
         *,
         topic_prior: float = 0.3,
         word_prior: float = 0.1,
-        solver: str = "auto",
+        solver: Solver = "auto",
         tol: float = 1e-5,
         weights_tol: float = 1e-6,
         max_iter: int = 500,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         threads: int | None = None,
@@ -386,6 +434,7 @@ class TopicModel(_Factors):
         self.tol = tol
         self.weights_tol = weights_tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
         self.threads = threads
@@ -411,7 +460,7 @@ class TopicModel(_Factors):
         X = self._validate(X, reset=True)
         found = topics(
             X,
-            self.n_components,
+            parts("n_components", self.n_components, X.shape),
             init=self._start(X, before),
             solver=self.solver,
             topic_prior=self.topic_prior,
@@ -419,23 +468,21 @@ class TopicModel(_Factors):
             tol=self.tol,
             weights_tol=self.weights_tol,
             max_iter=self.max_iter,
+            time_limit=self.time_limit,
             seed=self._seed(),
             threads=self.threads,
             callback=self.callback,
             progress=self.progress,
         )
         self.components_ = np.ascontiguousarray(found.topics, dtype=X.dtype)
+        self.n_components_ = len(found.topics)
         self.perplexity_ = found.perplexity
         self.gap_ = float(found.gaps.max())
         self.n_iter_ = max(found.iterations, 1)
         self.trace_ = found.trace
         self.status_ = found.status
-        if found.status == "iteration limit" and self.tol > 0:
-            warnings.warn(
-                f"Maximum number of iterations {self.max_iter} reached. Increase it to improve convergence.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        if self.tol > 0 and not found.converged:
+            warn_of_limit(found, self.max_iter)
         warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
         return found.weights.astype(X.dtype)
 
@@ -456,40 +503,81 @@ class TopicModel(_Factors):
         return self._weights(X).weights.astype(X.dtype)
 
     def weights(self, X: Any) -> Topics:
-        """`transform` with the certificate: gaps and log-likelihoods of every document."""
+        """`transform` with the certificate: gaps and log-likelihoods of every document.
+
+        A document with a word that no topic has is impossible: its log-likelihood is −∞. Its weights and
+        its gap are those of its other words.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Counts, documents × words.
+
+        Returns
+        -------
+        Topics
+        """
         return self._weights(self._checked(X))
 
     def perplexity(self, X: Any) -> float:
-        """exp(−log-likelihood for each word) of documents, with their best weights."""
+        """exp(−log-likelihood for each word) of documents, with their best weights.
+
+        Infinite where a word is in no topic; a `word_prior` above 0 sees to it that there is none.
+        """
         return self.weights(X).perplexity
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The log-likelihood of documents with their best weights: the higher the better."""
+        """The log-likelihood of documents with their best weights: the higher the better.
+
+        −∞ where a word is in no topic; a `word_prior` above 0 sees to it that there is none.
+        """
         return float(self.weights(X).log_likelihood.sum())
 
-    def top_words(self, n: int = 10, names: Sequence[str] | None = None) -> list[list[str]]:
+    def top_words(
+        self, n: int = 10, names: Sequence[str] | Mapping[Any, Any] | None = None
+    ) -> list[list[str]]:
         """The `n` most probable words of every topic.
 
         Parameters
         ----------
         n : int
             How many.
-        names : sequence of str, optional
-            The vocabulary; by default the names of the columns that it was fitted to.
+        names : sequence of str or mapping, optional
+            The vocabulary: a list, scikit-learn's `vocabulary_` or a gensim `Dictionary`; by default the
+            names of the columns that it was fitted to, or their numbers.
+
+        Returns
+        -------
+        list of list of str
         """
         check_is_fitted(self)
-        numbers = np.arange(self.components_.shape[1])
-        words = np.asarray(getattr(self, "feature_names_in_", numbers) if names is None else names, object)
-        return [words[row].tolist() for row in np.argsort(-self.components_, kind="stable")[:, :n]]
+        best = np.argsort(-self.components_, kind="stable")[:, : count("n", n)]
+        words = self._vocabulary(names)
+        return [[words[i] for i in row] for row in best]
+
+    def _vocabulary(self, names: Any) -> list[str]:
+        """The word of every column."""
+        size = self.components_.shape[1]
+        if names is None:
+            names = getattr(self, "feature_names_in_", range(size))
+        if isinstance(names, Mapping):
+            # Words to columns as in scikit-learn, or columns to words as in gensim.
+            pairs = ((key, word) if isinstance(key, Integral) else (word, key) for key, word in names.items())
+            names = [word for _, word in sorted(pairs, key=itemgetter(0))]
+        if len(names) != size:
+            raise ValueError(
+                f"names has {len(names)} words, the topics have {size}: give the whole vocabulary"
+            )
+        return [str(name) for name in names]
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
         return self._validate(X, reset=False)
 
     def _weights(self, X: Any) -> Topics:
-        X, components = explained(X, self.components_)
+        known, components, beyond = explained(X, self.components_)
         found = topic_weights(
-            X,
+            known,
             components,
             topic_prior=self.topic_prior,
             weights_tol=self.weights_tol,
@@ -497,7 +585,12 @@ class TopicModel(_Factors):
             progress=self.progress,
         )
         warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
-        return found
+        return replace(
+            found,
+            topics=self.components_,
+            log_likelihood=np.where(beyond, -np.inf, found.log_likelihood),
+            words=float(X.sum()),
+        )
 
     def _start(self, X: Any, before: NDArray | None) -> Any:
         if before is None or before.shape != (self.n_components, X.shape[1]):

@@ -62,6 +62,7 @@ def topic_weights(
     topics: NDArray,
     topic_prior: float,
     weights_tol: float,
+    time_limit: float | None,
     threads: int,
     progress: Callable[[int], None] | None,
 ) -> _Weights: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,11 +25,13 @@ class Info(NamedTuple):
     """No change of H alone can lower the divergence by more than this."""
     sum: float
     """ΣV, to which gaps are compared."""
+    update: str = "both"
+    """Which factors move: 'both', 'W' or 'H'."""
 
     @property
     def relative_gap(self) -> float:
-        """The larger gap relative to ΣV, which the tolerance is compared with."""
-        gap = max(self.gap_w, self.gap_h)
+        """The larger gap of the factors that move, relative to ΣV: what the tolerance is compared with."""
+        gap = {"W": self.gap_w, "H": self.gap_h}.get(self.update, max(self.gap_w, self.gap_h))
         return gap / self.sum if self.sum > 0 else gap
 
 
@@ -82,7 +85,7 @@ class Result:
     info: Info
     """Iterations, time and certificate of exactly these factors."""
     trace: NDArray
-    """One record for every certificate on the way, with the fields of `Info`."""
+    """One record for every certificate on the way, with the fields of `Info` but `update`."""
     status: str
     """Why it ended: 'converged', 'iteration limit', 'time limit' or 'stopped'."""
 
@@ -103,7 +106,7 @@ class Result:
 
     @property
     def relative_gap(self) -> float:
-        """The larger gap relative to ΣV, which `tol` is compared with."""
+        """The larger gap of the factors that move, relative to ΣV: what `tol` is compared with."""
         return self.info.relative_gap
 
     @property
@@ -140,6 +143,11 @@ class Decomposition:
     """Whether the gap of a column is within the tolerance."""
     status: str
     """Why it ended: 'converged' if every column has."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether every column is within the tolerance."""
+        return self.status == "converged"
 
     @property
     def divergence(self) -> float:
@@ -187,6 +195,11 @@ class Topics:
     """Why it ended."""
 
     @property
+    def converged(self) -> bool:
+        """Whether it ended within its tolerance."""
+        return self.status == "converged"
+
+    @property
     def perplexity(self) -> float:
         """exp(−log-likelihood for each word)."""
         return float(np.exp(-self.log_likelihood.sum() / self.words)) if self.words > 0 else 1.0
@@ -211,7 +224,7 @@ class Separation:
     model: Result | Decomposition
     """With its certificate."""
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[NDArray]:
         return iter((self.stems, self.W, self.H))
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
 from klnmf._core import decompose, factorize, init
-from klnmf._data import count
+from klnmf._data import count, factor, maybe_count
 from klnmf._data import threads as thread_count
 from klnmf._results import Decomposition, Result, Separation
 
@@ -36,6 +36,10 @@ def spectrogram(
     threads : int, optional
         One per core by default.
 
+    Returns
+    -------
+    ndarray of shape (bins, frames)
+
     Examples
     --------
     >>> import numpy as np, klnmf
@@ -43,7 +47,7 @@ def spectrogram(
     (94, 88)
     """
     window, hop = _lengths(sr, window, hop)
-    return _klnmf.spectrogram(_channels(y), count("sr", sr), window, hop, thread_count(threads))
+    return _klnmf.spectrogram(_channels(y), _rate(sr), window, hop, thread_count(threads))
 
 
 def separate(
@@ -99,13 +103,14 @@ def separate(
     """
     channels = _channels(y)
     window, hop = _lengths(sr, window, hop)
-    V = _klnmf.spectrogram(channels, count("sr", sr), window, hop, thread_count(threads))
+    n_components = maybe_count("n_components", n_components)
+    V = _klnmf.spectrogram(channels, _rate(sr), window, hop, thread_count(threads))
     known = _known(dictionaries, len(V))
     model = _model(V, known, n_components, {"threads": threads, **options})
     W = model.W if isinstance(model, Result) else np.hstack(known)
     lengths = [part.shape[1] for part in known] + [1] * (n_components or 0)
-    groups = _runs(lengths) if groups is None else [list(group) for group in groups]
-    stems = _klnmf.wiener(channels, sr, window, hop, W, model.H, groups, thread_count(threads))
+    groups = _runs(lengths) if groups is None else [[count("groups", k) for k in group] for group in groups]
+    stems = _klnmf.wiener(channels, _rate(sr), window, hop, W, model.H, groups, thread_count(threads))
     if np.ndim(y) == 1:
         stems = stems[:, 0]
     if getattr(y, "dtype", None) == np.float32:
@@ -115,10 +120,12 @@ def separate(
 
 def _known(dictionaries: Any, bins: int) -> list[NDArray[np.float64]]:
     """The spectra of every source that is known."""
+    if isinstance(dictionaries, np.ndarray):
+        raise TypeError("dictionaries is one array: give a list of arrays, one for every source")
     given = dictionaries.values() if isinstance(dictionaries, Mapping) else dictionaries or []
-    parts = [np.asarray(part, dtype=np.float64) for part in given]
+    parts = [factor(f"dictionary {i}", part, np.float64) for i, part in enumerate(given)]
     for i, part in enumerate(parts):
-        if part.ndim != 2 or len(part) != bins:
+        if len(part) != bins:
             raise ValueError(
                 f"dictionary {i} (counting from 0) has the shape {part.shape}, the spectrogram {bins} bins: "
                 "learn it with the same rate, window and hop"
@@ -130,6 +137,8 @@ def _model(V: NDArray, known: list[NDArray], free: int | None, options: dict) ->
     """The model of the spectrogram: known parts stay as they are, others are learned."""
     if not known and free is None:
         raise TypeError("give n_components for blind separation, or dictionaries")
+    if known and options.keys() & {"init", "fixed", "update"}:
+        raise TypeError("init, fixed and update cannot be given beside dictionaries: they follow from them")
     if not known:
         return factorize(V, free, **options)
     W = np.hstack(known)
@@ -147,15 +156,22 @@ def _runs(lengths: list[int]) -> list[list[int]]:
 
 
 def _channels(y: ArrayLike) -> NDArray[np.float64]:
-    sound = np.atleast_2d(np.asarray(y, dtype=np.float64))
-    if sound.ndim != 2:
-        raise ValueError(f"y has {sound.ndim} dimensions: give samples, or channels × samples")
+    sound = factor("y", np.atleast_2d(np.asarray(y)), np.float64)
+    if len(sound) > sound.shape[1] > 0:
+        raise ValueError(
+            f"y has {len(sound)} channels of {sound.shape[1]} samples: channels come first, give y.T"
+        )
     if not np.isfinite(sound).all():
         c, i = np.argwhere(~np.isfinite(sound))[0]
         raise ValueError(f"channel {c} (counting from 0) is {sound[c, i]} at sample {i}")
     return sound
 
 
+def _rate(sr: Any) -> int:
+    """Samples per second; some readers of sounds give a whole number as a float."""
+    return count("sr", int(sr) if isinstance(sr, float) and sr.is_integer() else sr)
+
+
 def _lengths(sr: int, window: int | None, hop: int | None) -> tuple[int, int]:
-    window = _klnmf.window_for(count("sr", sr)) if window is None else count("window", window)
+    window = _klnmf.window_for(_rate(sr)) if window is None else count("window", window)
     return window, window // 2 if hop is None else count("hop", hop)

@@ -6,24 +6,37 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
-from klnmf._core import _start
-from klnmf._data import count, factor, matrix
+from klnmf._choices import Init, Solver
+from klnmf._core import check_memory
+from klnmf._data import (
+    count,
+    factor,
+    matched,
+    matrix,
+    maybe_number,
+    number,
+    pair,
+    parts,
+    turned,
+    word,
+)
 from klnmf._data import threads as thread_count
 from klnmf._progress import counting, watching
 from klnmf._results import TopicInfo, Topics
 
 TRACE = np.dtype([("iteration", "i8"), ("seconds", "f8"), ("objective", "f8")])
+NAMES = "counts", "topics", "weights"
 
 
 def topics(
     counts: Any,
     n_topics: int | None = None,
     *,
-    init: str | tuple[ArrayLike, ArrayLike] = "random",
-    solver: str = "auto",
+    init: Init | tuple[ArrayLike, ArrayLike] = "random",
+    solver: Solver = "auto",
     topic_prior: float = 0.3,
     word_prior: float = 0.1,
     tol: float = 1e-5,
@@ -82,31 +95,60 @@ def topics(
     >>> bool(model.gaps.max() < 1e-4)
     True
     """
-    V = matrix(counts, np.float64).T
-    if not isinstance(init, str):
-        init = (np.asarray(init[1]).T, np.asarray(init[0]).T)
-    W, H = _start(V, n_topics, init, count("seed", seed), thread_count(threads))
+    V = matrix(counts, np.float64, "counts").T
+    W, H = _start(counts, V, n_topics, init, count("seed", seed), thread_count(threads))
     max_iter = count("max_iter", max_iter)
 
     def say(info: TopicInfo) -> str:
         return f"objective = {info.objective:.6g}"
 
-    with watching(TopicInfo, callback, progress, max_iter, say) as hear:
+    with turned(*NAMES), watching(TopicInfo, callback, progress, max_iter, say) as hear:
         found, weights, iterations, trace, status = _klnmf.topics(
             V,
             W,
             H,
-            solver,
-            topic_prior,
-            word_prior,
+            word("solver", solver),
+            number("topic_prior", topic_prior),
+            number("word_prior", word_prior),
             max_iter,
-            tol,
-            weights_tol,
-            time_limit,
+            number("tol", tol),
+            number("weights_tol", weights_tol),
+            maybe_number("time_limit", time_limit),
             thread_count(threads),
             hear,
         )
     return _packed(V, found, weights, iterations, np.array(trace, TRACE), status)
+
+
+def _start(counts: Any, V: Any, n_topics: Any, init: Any, seed: int, threads: int) -> tuple[NDArray, NDArray]:
+    """The factors of V to start from."""
+    if isinstance(init, str):
+        if n_topics is None:
+            raise TypeError("n_topics is missing: how many topics?")
+        n_topics = parts("n_topics", n_topics, V.shape)
+        check_memory(V, n_topics, threads)
+        with turned(*NAMES):
+            return _klnmf.init(V, n_topics, init, seed, threads)
+    weights, words = pair(init, "weights, topics")
+    H = factor("weights", matched(counts, "weights", weights, 0), np.float64).T
+    W = _words(counts, V, words)
+    wanted = W.shape[1] if n_topics is None else n_topics
+    if H.shape != (wanted, V.shape[1]) or W.shape[1] != wanted:
+        raise ValueError(
+            f"init: weights are {H.shape[1]} × {len(H)} and topics {W.shape[1]} × {len(W)}, "
+            f"{V.shape[1]} × {wanted} and {wanted} × {len(W)} are needed"
+        )
+    return W, H
+
+
+def _words(counts: Any, V: Any, topics: Any) -> NDArray:
+    """Topics as words × topics."""
+    W = factor("topics", matched(counts, "topics", topics, 1), np.float64).T
+    if len(W) != V.shape[0]:
+        raise ValueError(
+            f"topics have {len(W)} words, counts {V.shape[0]}: give both the same vocabulary, in columns"
+        )
+    return W
 
 
 def topic_weights(
@@ -115,6 +157,7 @@ def topic_weights(
     *,
     topic_prior: float = 0.3,
     weights_tol: float = 1e-6,
+    time_limit: float | None = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> Topics:
@@ -125,15 +168,22 @@ def topic_weights(
     counts : array-like or scipy.sparse matrix of shape (documents, words)
         How often each word occurs.
     topics : array-like of shape (topics, words)
-        Scaled to rows that sum to 1.
+        Scaled to rows that sum to 1, if they are not zero. The words of two data frames are matched by
+        their labels, those of arrays by position.
     topic_prior : float
         The pseudo-count of every topic in every document.
     weights_tol : float
         The gap that a document's weights must reach, in nats for each of its words.
+    time_limit : float, optional
+        Stop after this many seconds.
     threads : int, optional
         One per core by default.
     progress : bool
         Show a bar (needs tqdm).
+
+    Returns
+    -------
+    Topics
 
     Examples
     --------
@@ -142,11 +192,21 @@ def topic_weights(
     >>> found.weights.round(3).tolist()
     [[0.9, 0.1]]
     """
-    V = matrix(counts, np.float64).T
-    W = factor("topics", np.asarray(topics).T, np.float64)
-    with counting(progress, V.shape[1], "document") as hear:
-        found = _klnmf.topic_weights(V, W, topic_prior, weights_tol, thread_count(threads), hear)
-    return _packed(V, W / W.sum(axis=0), found, 0, np.array([], TRACE), found[-1])
+    V = matrix(counts, np.float64, "counts").T
+    W = _words(counts, V, topics)
+    with turned(*NAMES), counting(progress, V.shape[1], "document") as hear:
+        found = _klnmf.topic_weights(
+            V,
+            W,
+            number("topic_prior", topic_prior),
+            number("weights_tol", weights_tol),
+            maybe_number("time_limit", time_limit),
+            thread_count(threads),
+            hear,
+        )
+    sums = W.sum(axis=0)
+    W = np.divide(W, sums, out=np.zeros_like(W), where=sums > 0)
+    return _packed(V, W, found, 0, np.array([], TRACE), found[-1])
 
 
 def _packed(V: Any, W: Any, found: Any, iterations: int, trace: Any, status: str) -> Topics:

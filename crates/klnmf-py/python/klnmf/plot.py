@@ -49,16 +49,20 @@ def _grid(count: int, columns: int | None, size: tuple[float, float]) -> tuple[A
 
 
 def convergence(*models: Any, labels: Sequence[str] | None = None, x: str = "iteration") -> Figure:
-    """The divergence and the gaps on the way.
+    """The divergence and the gaps on the way; of topic models the objective, which has no gaps on the way.
 
     Parameters
     ----------
-    *models : Result or fitted KLNMF
+    *models : Result, Topics or fitted estimator
         What has a trace.
     labels : sequence of str, optional
         One for each.
     x : {'iteration', 'seconds'}
         What runs along the axis.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
 
     Examples
     --------
@@ -73,6 +77,9 @@ def convergence(*models: Any, labels: Sequence[str] | None = None, x: str = "ite
         trace = getattr(model, "trace_", None)
         trace = model.trace if trace is None else trace
         colour, label = f"C{i}", labels[i] if labels else None
+        if "objective" in trace.dtype.names:
+            left.plot(trace[x], trace["objective"], color=colour, label=label)
+            continue
         left.plot(trace[x], trace["divergence"], color=colour, label=label)
         right.semilogy(trace[x], trace["gap_w"] / trace["sum"], color=colour, label=label)
         right.semilogy(trace[x], trace["gap_h"] / trace["sum"], "--", color=colour)
@@ -98,6 +105,10 @@ def images(
         Images side by side.
     cmap : str
         A colour map.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
 
     Examples
     --------
@@ -129,6 +140,10 @@ def bars(
         Panels side by side.
     colours : optional
         Of the features, whatever matplotlib takes.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
 
     Examples
     --------
@@ -164,6 +179,10 @@ def words(
     columns : int, optional
         Lists side by side.
 
+    Returns
+    -------
+    matplotlib.figure.Figure
+
     Examples
     --------
     >>> import numpy as np, klnmf
@@ -186,15 +205,19 @@ def words(
     return figure
 
 
-def structure(weights: ArrayLike, groups: ArrayLike | None = None) -> Figure:
+def structure(weights: Any, groups: ArrayLike | None = None) -> Figure:
     """The shares of the components in every sample, stacked: a structure plot.
 
     Parameters
     ----------
-    weights : array-like of shape (n_samples, n_components)
-        From `transform`, or `Result.H.T`. Every sample is scaled to 1.
+    weights : array-like of shape (n_samples, n_components), Result, Decomposition or Topics
+        From `transform`, or what has weights. Every sample is scaled to 1.
     groups : array-like of shape (n_samples,), optional
         Labels; samples of a group stand together.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
 
     Examples
     --------
@@ -203,6 +226,7 @@ def structure(weights: ArrayLike, groups: ArrayLike | None = None) -> Figure:
     >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
     ['x', 'y']
     """
+    weights = weights.H.T if hasattr(weights, "H") else getattr(weights, "weights", weights)
     weights = np.asarray(weights, dtype=float)
     sums = weights.sum(axis=1, keepdims=True)
     shares = np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klnmf._core import factorize
+from klnmf._data import count, parts, turned
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -23,6 +24,7 @@ def nmf(
     mask_var: str | NDArray | None = "highly_variable",
     key_added: str | None = None,
     copy: bool = False,
+    random_state: int | None = None,
     **options: Any,
 ) -> AnnData | None:
     """Factor the counts of cells into gene programmes.
@@ -36,12 +38,14 @@ def nmf(
     layer : str, optional
         The layer with the counts; `X` by default.
     mask_var : str, array of bool or None
-        Which genes to use: a column of `var`, or a mask. By default 'highly_variable' if there is such a
-        column, as in `scanpy.pp.pca`; None for all.
+        Which genes to use: a column of `var`, or a mask, True or False for every gene. By default
+        'highly_variable' if there is such a column, as in `scanpy.pp.pca`; None for all.
     key_added : str, optional
         The name of the results in `obsm`, `varm` and `uns`.
     copy : bool
         Return a copy instead of changing `adata`.
+    random_state : int, optional
+        Another name of `seed`, as in scanpy.
     **options
         For `klnmf.factorize`: `seed`, `tol`, `max_iter`, `progress`, …
 
@@ -61,26 +65,33 @@ def nmf(
     >>> adata.obsm["X_nmf"].shape, adata.varm["nmf"].shape, adata.uns["nmf"]["status"]
     ((50, 3), (30, 3), 'converged')
     """
+    if adata.isbacked:
+        raise ValueError("adata lies in a file: give adata.to_memory()")
+    if random_state is not None:
+        if "seed" in options:
+            raise TypeError("seed and random_state are two names of the same: give one")
+        options["seed"] = count("random_state", random_state)
     adata = adata.copy() if copy else adata
     X = adata.X if layer is None else adata.layers[layer]
     if X is None:
         raise ValueError("adata.X is empty: name the layer with the counts")
     mask = _mask(adata, mask_var)
-    found = factorize((X if mask is None else X[:, mask]).T, n_components, **options)
+    genes = np.arange(adata.n_vars) if mask is None else np.flatnonzero(mask)
+    n_components = parts("n_components", n_components, (len(adata), len(genes)))
+    with turned(f"layers[{layer!r}]" if layer else "X", "programmes", "usage", genes):
+        found = factorize((X if mask is None else X[:, mask]).T, n_components, **options)
 
-    programmes = found.W
-    if mask is not None:
-        programmes = np.zeros((adata.n_vars, n_components), dtype=found.W.dtype)
-        programmes[mask] = found.W
+    programmes = np.zeros((adata.n_vars, n_components), dtype=found.W.dtype)
+    programmes[genes] = found.W
     usage_key, other_key = (key_added, key_added) if key_added else ("X_nmf", "nmf")
     adata.obsm[usage_key] = np.ascontiguousarray(found.H.T)
-    adata.varm[other_key] = np.ascontiguousarray(programmes)
+    adata.varm[other_key] = programmes
     adata.uns[other_key] = {
         "params": {
             "n_components": n_components,
             "layer": layer or "",
             "mask_var": mask_var if isinstance(mask_var, str) and mask is not None else "",
-            **{name: value for name, value in options.items() if _plain(value)},
+            **_plain(options),
         },
         "divergence": found.divergence,
         "gap_programmes": found.gap_w,
@@ -95,15 +106,29 @@ def nmf(
 def _mask(adata: AnnData, mask_var: Any) -> NDArray | None:
     if mask_var is None:
         return None
-    if not isinstance(mask_var, str):
-        return np.asarray(mask_var, dtype=bool)
-    if mask_var in adata.var:
-        return adata.var[mask_var].to_numpy(dtype=bool)
-    if mask_var == "highly_variable":
-        return None
-    raise ValueError(f"mask_var = {mask_var!r}: adata.var has no such column")
+    name = "mask_var"
+    if isinstance(mask_var, str):
+        if mask_var not in adata.var:
+            if mask_var == "highly_variable":
+                return None
+            raise ValueError(f"mask_var = {mask_var!r}: adata.var has no such column")
+        name, mask_var = f"mask_var = {mask_var!r}", adata.var[mask_var]
+    mask = np.asarray(mask_var)
+    if mask.shape != (adata.n_vars,):
+        raise ValueError(
+            f"{name} has the shape {mask.shape}: True or False for {adata.n_vars} genes is needed"
+        )
+    wrong = [i for i, used in enumerate(mask.tolist()) if not isinstance(used, (bool, np.bool_))]
+    if wrong:
+        raise ValueError(
+            f"{name} is {mask[wrong[0]]!r} for gene {wrong[0]} (counting from 0): give True or False"
+        )
+    return mask.astype(bool)
 
 
-def _plain(value: Any) -> bool:
-    """What an .h5ad file can hold."""
-    return isinstance(value, (bool, int, float, str))
+def _plain(options: dict[str, Any]) -> dict[str, Any]:
+    """Those that an .h5ad file can hold."""
+    values = {
+        name: value.item() if isinstance(value, np.generic) else value for name, value in options.items()
+    }
+    return {name: value for name, value in values.items() if isinstance(value, (bool, int, float, str))}

@@ -10,29 +10,31 @@ True
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_non_negative
 
-from klnmf._core import decompose, factorize
+from klnmf._core import check_memory, decompose, factorize
 from klnmf._core import init as init_factors
-from klnmf._results import Info, Result
+from klnmf._data import number, turned
+from klnmf._results import Info
+from klnmf._sklearn_common import (
+    check_array,
+    check_factor,
+    check_non_negative,
+    check_random_state,
+    check_start,
+    engine_init,
+    explained,
+    rank_of,
+    warn,
+    warn_of_ignored,
+    warn_of_limit,
+    warn_of_rows,
+)
 
 __all__ = ["non_negative_factorization"]
-
-# The start that scikit-learn spreads over three names leaves no zeros here under any of them.
-_INIT = {
-    None: "random",
-    "random": "random",
-    "nndsvd": "nndsvd",
-    "nndsvda": "nndsvd",
-    "nndsvdar": "nndsvd",
-}
 
 
 def non_negative_factorization(
@@ -102,16 +104,11 @@ def non_negative_factorization(
     check_non_negative(X, "NMF (input X)")
     if not update_H:
         return _only_weights(X, W, H, n_components)
-    if init != "custom" and (W is not None or H is not None):
-        warnings.warn(
-            "When init!='custom', provided W or H are ignored. Set  init='custom' to use them as "
-            "initialization.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    rule = _Rule(tol, verbose)
+    warn_of_ignored(init, W, H)
+    rule = _Rule(number("tol", tol), verbose)
     start = _start(X, W, H, n_components, init, random_state)
-    found = factorize(X.T, init=start, tol=0.0, max_iter=max_iter, callback=rule)
+    with turned("X", "H", "W"):
+        found = factorize(X.T, init=start, tol=0.0, max_iter=max_iter, callback=rule)
     if tol > 0 and not rule.met:
         warn_of_limit(found, max_iter)
     return found.H.T, found.W.T, max(found.iterations, 1)
@@ -162,17 +159,11 @@ def _start(X: Any, W: Any, H: Any, n_components: Any, init: Any, random_state: A
         W, H = check_start(X, W, H, rank)
         return H.T, W.T
     how = engine_init(init)
+    check_memory(X.T, rank, 0)
     if how == "random":
         return _random(X, rank, random_state)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     return init_factors(X.T, rank, how=how, seed=seed)
-
-
-def rank_of(X: Any, n_components: Any, given: int | None) -> int:
-    """The number of components asked for, of those given, or of the features."""
-    if n_components == "auto" and given is not None:
-        return given
-    return X.shape[1] if n_components in ("auto", None) else n_components
 
 
 def _random(X: Any, rank: int, random_state: Any) -> tuple[NDArray, NDArray]:
@@ -186,89 +177,12 @@ def _random(X: Any, rank: int, random_state: Any) -> tuple[NDArray, NDArray]:
 
 def _only_weights(X: Any, W: Any, H: Any, n_components: Any) -> tuple[NDArray, NDArray, int]:
     if W is not None:
-        warnings.warn(
-            "When update_H=False, the provided initial W is not used.", RuntimeWarning, stacklevel=3
-        )
+        warn("When update_H=False, the provided initial W is not used.", RuntimeWarning)
     given = None if H is None else np.shape(H)[0]
-    H = _check_factor(H, (rank_of(X, n_components, given), X.shape[1]), "H")
+    H = check_factor(H, (rank_of(X, n_components, given), X.shape[1]), "H")
     if H.dtype != X.dtype:
         raise TypeError(f"H should have the same dtype as X. Got H.dtype = {H.dtype}.")
-    known, components = explained(X, H)
+    known, components, _ = explained(X, H)
     found = decompose(known.T, components.T)
     warn_of_rows(found.unconverged, len(found.gaps), 1e-6)
     return found.H.T, H, max(int(found.iterations.max()), 1)
-
-
-def check_start(X: Any, W: Any, H: Any, rank: int) -> tuple[NDArray, NDArray]:
-    """W and H of a custom start, with scikit-learn's errors."""
-    H = _check_factor(H, (rank, X.shape[1]), "H")
-    W = _check_factor(W, (X.shape[0], rank), "W")
-    if H.dtype != X.dtype or W.dtype != X.dtype:
-        raise TypeError(
-            f"H and W should have the same dtype as X. Got H.dtype = {H.dtype} and W.dtype = {W.dtype}."
-        )
-    return W, H
-
-
-def _check_factor(A: Any, shape: tuple[int, int], name: str) -> NDArray:
-    whom = f"NMF (input {name})"
-    A = check_array(A)
-    for which, wanted, has in zip(("first", "second"), shape, A.shape, strict=True):
-        if wanted != has:
-            raise ValueError(
-                f"Array with wrong {which} dimension passed to {whom}. Expected {wanted}, but got {has}."
-            )
-    check_non_negative(A, whom)
-    if A.max() == 0:
-        raise ValueError(f"Array passed to {whom} is full of zeros.")
-    return A
-
-
-def engine_init(init: Any) -> str:
-    """The engine's name of a start."""
-    if init not in _INIT:
-        raise ValueError(f"init = {init!r}: choose {', '.join(map(repr, _INIT))} or 'custom'")
-    return _INIT[init]
-
-
-def explained(X: Any, components: NDArray) -> tuple[Any, NDArray]:
-    """X and the components without the features that X has and no component knows.
-
-    Their share of the divergence is infinite whatever the weights, so they say nothing about them.
-    """
-    unknown = components.sum(axis=0) == 0
-    if not unknown.any():
-        return X, components
-    meant = np.flatnonzero(unknown)[np.asarray(X[:, unknown].sum(axis=0)).ravel() > 0]
-    if meant.size == 0:
-        return X, components
-    warnings.warn(
-        f"{meant.size} of {X.shape[1]} features occur in X but in no component (the first is column "
-        f"{meant[0]}): the weights are found without them",
-        UserWarning,
-        stacklevel=4,
-    )
-    kept = np.setdiff1d(np.arange(X.shape[1]), meant)
-    return X[:, kept], components[:, kept]
-
-
-def warn_of_limit(found: Result, max_iter: int, tol: float | None = None) -> None:
-    """Says that a factorisation ended before its tolerance."""
-    if found.status == "iteration limit":
-        text = f"Maximum number of iterations {max_iter} reached. Increase it to improve convergence."
-    else:
-        text = f"The fit ended before its tolerance: {found.status}."
-    if tol is not None:
-        text += f" The relative gap is {found.relative_gap:.1e}, tol is {tol:.1e}."
-    warnings.warn(text, ConvergenceWarning, stacklevel=3)
-
-
-def warn_of_rows(above: int, rows: int, tol: float) -> None:
-    """Says how many rows have a gap above the tolerance."""
-    if above:
-        warnings.warn(
-            f"{above} of {rows} rows have a gap above the tolerance of {tol:.1e} times their sum: their "
-            "weights may be improved with more iterations",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
