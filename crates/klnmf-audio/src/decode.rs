@@ -119,9 +119,9 @@ impl Reader {
         Ok((self.taken.pending() > 0).then_some(&self.taken.channels[..]))
     }
 
-    /// What it had to put up with, one line each, when the end has come.
+    /// What it had to put up with, one line each. Whether the end comes too early is known when it has come.
     pub fn notes(&self) -> Vec<String> {
-        self.taken.notes()
+        self.taken.notes(self.ended)
     }
 
     /// One packet more.
@@ -273,7 +273,7 @@ impl Taken {
         self.damaged += 1;
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self, ended: bool) -> Vec<String> {
         let (len, damaged) = (self.len(), self.damaged);
         let mut notes = Vec::new();
         if damaged > 0 {
@@ -282,7 +282,7 @@ impl Taken {
         let endless = self.endless.then_some("the end of the stream was not found");
         if let Some(why) = self.stopped.as_deref().or(endless) {
             notes.push(format!("reading stopped after {len} samples: {why}"));
-        } else if let Some(promised) = self.promised.filter(|promised| *promised > len as u64) {
+        } else if let Some(promised) = self.promised.filter(|promised| ended && *promised > len as u64) {
             notes
                 .push(format!("only {len} of {promised} samples are left: the file is cut short or damaged"));
         }

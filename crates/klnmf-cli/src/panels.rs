@@ -52,20 +52,24 @@ impl Panels {
             write!(self.body, "<text x=\"{x}\" y=\"{y:.0}\" text-anchor=\"end\">{}</text>", escape(&text));
     }
 
-    /// The envelope of a signal in a line of its own.
-    pub fn wave(&mut self, name: &str, signal: &[f64], peak: f64, colour: usize) {
+    /// The envelope of a signal in a line of its own: the lowest and the highest sample of every piece.
+    pub fn wave(&mut self, name: &str, envelope: &[(f64, f64)], peak: f64, colour: usize) {
         self.label(name, WAVE);
-        self.wave_in(Span::ALL, signal, peak, colour);
+        self.wave_in(Span::ALL, envelope, peak, colour);
         self.y += WAVE + 4.0;
     }
 
-    /// The lowest and the highest sample for every column of the picture.
-    fn wave_in(&mut self, span: Span, signal: &[f64], peak: f64, colour: usize) {
+    /// The pieces, or several together if there are more than the picture has columns.
+    fn wave_in(&mut self, span: Span, envelope: &[(f64, f64)], peak: f64, colour: usize) {
         let middle = self.y + WAVE / 2.0;
-        let pieces = envelope(signal, span.width as usize);
-        let columns = pieces.len();
+        let columns = (span.width as usize).min(envelope.len());
+        let together = |pieces: &[(f64, f64)]| {
+            pieces.iter().fold((0.0f64, 0.0f64), |(l, h), (low, high)| (l.min(*low), h.max(*high)))
+        };
+        let piece = |c: usize| c * envelope.len() / columns..(c + 1) * envelope.len() / columns;
+        let pieces = (0..columns).map(|c| together(&envelope[piece(c)]));
         let (mut upper, mut lower) = (String::new(), Vec::new());
-        for (c, (low, high)) in pieces.into_iter().enumerate() {
+        for (c, (low, high)) in pieces.enumerate() {
             let x = span.x + c as f64 * span.width / columns as f64;
             let _ = write!(upper, "{x:.1},{:.1} ", middle - high / peak * WAVE / 2.0);
             lower.push(format!("{x:.1},{:.1} ", middle - low / peak * WAVE / 2.0));
@@ -111,12 +115,12 @@ impl Panels {
         &mut self,
         name: &str,
         (left, values): (Span, &[f64]),
-        (right, signal, peak): (Span, &[f64], f64),
+        (right, envelope, peak): (Span, &[(f64, f64)], f64),
         colour: usize,
     ) {
         self.label(name, WAVE);
         self.curve(values, left, WAVE, colour);
-        self.wave_in(right, signal, peak, colour);
+        self.wave_in(right, envelope, peak, colour);
         self.y += WAVE + 4.0;
     }
 
@@ -183,4 +187,23 @@ pub fn decibels(v: &Mat<f64>, most: (usize, usize)) -> Mat<f64> {
     let level = |x: f64| if loudest > 0.0 { 10.0 * (x / loudest).log10() } else { -RANGE };
     small.as_mut_slice().iter_mut().for_each(|x| *x = level(*x).clamp(-RANGE, 0.0));
     small
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_steady_wave_is_drawn_without_gaps() {
+        for pieces in [1, 400, 850, 1600, 5000] {
+            let mut panels = Panels::new();
+            panels.wave("", &vec![(-1.0, 1.0); pieces], 1.0, 0);
+            let polygon = panels.body.split("points=\"").nth(1).expect("a polygon");
+            let heights: Vec<&str> =
+                polygon.split(['"', ' ']).filter_map(|point| point.split(',').nth(1)).collect();
+            let (upper, lower) = heights.split_at(pieces.min(850));
+            assert!(upper.iter().all(|y| *y == upper[0]) && upper[0] != lower[0], "{pieces}: {polygon}");
+            assert_eq!(lower[..upper.len()], vec![lower[0]; upper.len()]);
+        }
+    }
 }

@@ -48,11 +48,19 @@ impl NewFile {
             // Opening a folder for writing fails with the right message.
             (File::options().write(true).open(&target)?, None)
         } else {
-            let path = beside(&target)?;
-            let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
-            (file, Some(Unfinished { path }))
+            let (file, unfinished) = Unfinished::beside(&target)?;
+            (file, Some(unfinished))
         };
         Ok(Self { path: path.to_owned(), target, file, unfinished })
+    }
+
+    /// A file that never appears, with a hidden name made of `path`, whatever may be there.
+    pub(crate) fn hidden(path: &Path) -> Result<Self, Error> {
+        let begin = || {
+            let (file, unfinished) = Unfinished::beside(path)?;
+            Ok(Self { path: path.to_owned(), target: path.to_owned(), file, unfinished: Some(unfinished) })
+        };
+        begin().map_err(|why| Error::Write { path: path.to_owned(), why })
     }
 
     /// A writer to it; all that are had share one place in the file.
@@ -92,6 +100,14 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
 /// Removes the temporary file when the writing ends, also by a panic; after the rename there is none left.
 struct Unfinished {
     path: PathBuf,
+}
+
+impl Unfinished {
+    fn beside(path: &Path) -> io::Result<(File, Self)> {
+        let path = beside(path)?;
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+        Ok((file, Self { path }))
+    }
 }
 
 impl Drop for Unfinished {

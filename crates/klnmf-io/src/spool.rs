@@ -21,7 +21,7 @@ pub struct Spool {
 impl Spool {
     /// For columns of `rows` numbers, in a hidden file beside `path`.
     pub fn beside(path: &Path, rows: usize) -> Result<Self, Error> {
-        let file = NewFile::create(path)?;
+        let file = NewFile::hidden(path)?;
         let out = file.writer().map_err(|why| Error::Write { path: path.to_owned(), why })?;
         Ok(Self { path: path.to_owned(), file, out, rows, cols: 0 })
     }

@@ -39,12 +39,13 @@ use std::time::Instant;
 /// Run the experiments of the paper and write a report to read beside it
 ///
 /// The methods are the authors' own programs, step for step (FPA, MUA, ADMM with the
-/// paper's ρ and with others), and ours: fpa with adaptive steps, and auto. The report
+/// paper's ρ and with others), and ours: fpa with adaptive steps, and auto. (For topics
+/// there is no program of theirs: FPA has our steps on the simplex there.) The report
 /// lists every claim of the paper with what was measured, where it agrees and where it
 /// does not; verdicts are computed from the measurements.
 ///
 /// The folder of --out gets index.html, which needs nothing else, figures/*.svg, and
-/// data/<experiment>/*.csv with a manifest.json, from which the report is drawn. The same
+/// data/EXPERIMENT/*.csv with a manifest.json, from which the report is drawn. The same
 /// command again keeps what is finished and draws the report anew; Ctrl-C keeps the
 /// finished experiments, so that a long run can be resumed.
 ///
@@ -90,7 +91,7 @@ pub struct Reproduce {
     /// Of the generated data and of the random starts
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Threads; 0 means one per core. Only times depend on it
+    /// Threads; 0 means one per core. Only times depend on them
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
     /// Run experiments again that are finished
@@ -157,7 +158,7 @@ impl Reproduce {
                 Err(error) => return Err(error),
             }
         }
-        let shown = page::write(&self.out, &self.command())?;
+        let shown = page::write(&self.out)?;
         self.tell(&folder.file("index.html"), &done, &shown, interrupted)?;
         Ok(if interrupted { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
     }
@@ -197,6 +198,7 @@ impl Reproduce {
             "size": self.size().name(),
             "seed": self.seed,
             "data": inputs.fingerprint(experiment),
+            "threads": thread_count(self.threads),
             "klnmf": env!("CARGO_PKG_VERSION"),
         })
     }
@@ -232,14 +234,14 @@ impl Reproduce {
         let record = experiment.run(&lab, self.size(), inputs);
         lab.bar.finish_and_clear();
         let seconds = begun.elapsed().as_secs_f64();
-        record?.write(&folder, &identity, &self.machine(seconds))?;
+        record?.write(&folder, &identity, &self.machine(experiment, seconds))?;
         self.say(&format!("{label}: measured in {seconds:.1} s"));
         Ok(Done { experiment, now: true, seconds })
     }
 
-    fn machine(&self, seconds: f64) -> Value {
+    fn machine(&self, experiment: Experiment, seconds: f64) -> Value {
         json!({
-            "threads": thread_count(self.threads),
+            "command": self.command(experiment),
             "cores": thread_count(0),
             "system": std::env::consts::OS,
             "processor": std::env::consts::ARCH,
@@ -254,16 +256,21 @@ impl Reproduce {
         }
     }
 
-    /// The command that makes the same report.
-    fn command(&self) -> String {
-        let names: Vec<String> = self
-            .what
-            .iter()
-            .filter_map(|what| what.to_possible_value())
-            .map(|value| value.get_name().to_owned())
-            .collect();
-        let size = if self.size() == Size::Quick { "" } else { &format!(" --{}", self.size().name()) };
-        format!("klnmf reproduce {}{size} --seed {}", names.join(" "), self.seed)
+    /// The command that measures the same again.
+    fn command(&self, experiment: Experiment) -> String {
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut command = format!("klnmf reproduce {}", experiment.name());
+        if self.size() != Size::Quick {
+            command += &format!(" --{}", self.size().name());
+        }
+        if let Some(path) = self.faces.as_deref().filter(|_| experiment == Experiment::Faces) {
+            command += &format!(" --faces {}", name(path));
+            command += if self.column_major { " --column-major" } else { "" };
+        }
+        if let Some(path) = self.music.as_deref().filter(|_| experiment == Experiment::Music) {
+            command += &format!(" --music {}", name(path));
+        }
+        command + &format!(" --seed {}", self.seed)
     }
 
     fn tell(

@@ -193,14 +193,14 @@ pub fn section(record: &Record) -> Section {
 /// The recording, its spectrogram, and W beside the recovered parts.
 fn picture(record: &Record) -> Item {
     let mut panels = Panels::new();
-    let wave = |part: usize| -> Vec<f64> {
+    let wave = |part: usize| -> Vec<(f64, f64)> {
         let Some(sheet) = record.sheets.get("waves") else { return Vec::new() };
         let of = |row: &&Vec<String>| sheet.number(row, "part") == part as f64;
-        let ends = |row: &Vec<String>| [sheet.number(row, "low"), sheet.number(row, "high")];
-        sheet.rows.iter().filter(of).flat_map(ends).collect()
+        let ends = |row: &Vec<String>| (sheet.number(row, "low"), sheet.number(row, "high"));
+        sheet.rows.iter().filter(of).map(ends).collect()
     };
     let recording = wave(0);
-    let peak = recording.iter().fold(1e-12f64, |most, x| most.max(x.abs()));
+    let peak = recording.iter().fold(1e-12f64, |most, (low, high)| most.max(low.abs()).max(high.abs()));
     panels.wave("recording", &recording, peak, 0);
     if let Some(sheet) = record.sheets.get("spectrogram") {
         let power = |i: usize, j: usize| 10f64.powf(sheet.rows[i][j].parse().unwrap_or(-RANGE) / 10.0);

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// Writes index.html and the figures of all that is finished; the verdicts by experiment.
-pub fn write(out: &Path, command: &str) -> anyhow::Result<Vec<(Experiment, Vec<Verdict>)>> {
+pub fn write(out: &Path) -> anyhow::Result<Vec<(Experiment, Vec<Verdict>)>> {
     let figures = out.join("figures");
     std::fs::create_dir_all(&figures)
         .with_context(|| format!("cannot make the folder {}", figures.display()))?;
@@ -48,7 +48,6 @@ pub fn write(out: &Path, command: &str) -> anyhow::Result<Vec<(Experiment, Vec<V
     let mut environment = Environment::new();
     environment.add_template("page.html", include_str!("page.html"))?;
     let page = environment.get_template("page.html")?.render(context! {
-        command,
         chart_style => chart::style(),
         sections,
         claims => all.len(),
@@ -78,11 +77,10 @@ fn standalone(item: &Item) -> Vec<(String, String)> {
 fn facts(identity: &Value, machine: &Value) -> String {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     format!(
-        "Size {}, seed {}, klnmf {}; {} of {} cores, {} {}, {} s in all.",
-        word(&identity["size"]),
-        identity["seed"],
+        "{}: klnmf {}, {} threads, {} cores, {} {}, {} s in all.",
+        word(&machine["command"]),
         word(&identity["klnmf"]),
-        machine["threads"],
+        identity["threads"],
         machine["cores"],
         word(&machine["system"]),
         word(&machine["processor"]),

@@ -240,11 +240,15 @@ fn claims(record: &Record) -> Vec<Claim> {
     };
     vec![
         claim(
-            "FPA goes beyond the slowness of EM: the weights for given topics",
+            "FPA (with our steps on the simplex) goes beyond the slowness of EM: the weights for given topics",
             "weights",
             sooner(record, WEIGHTS),
         ),
-        claim("FPA goes beyond the slowness of EM: topics and weights", "model", sooner(record, WHOLE)),
+        claim(
+            "FPA (with our steps on the simplex) goes beyond the slowness of EM: topics and weights",
+            "model",
+            sooner(record, WHOLE),
+        ),
     ]
 }
 

@@ -3,11 +3,14 @@
 use super::Separate;
 use super::material::Material;
 use super::model::{Dictionary, Sources};
+use crate::cmd::thread_count;
 use crate::progress;
 use anyhow::{Context, bail};
 use klnmf::{Mat, Solution, Status};
 use klnmf_audio::{Sound, Stft};
-use rayon::prelude::*;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 /// What came of the training recordings.
@@ -33,17 +36,34 @@ impl Separate {
         let bar = progress::bar(material.training.len(), self.output.quiet);
         bar.set_message("learning the sources");
         // Side by side: what one of them does on a single thread need not keep the others waiting.
-        let learned: Vec<(String, Solution<f64>)> = std::mem::take(&mut material.training)
-            .into_par_iter()
-            .map(|(name, sound)| {
+        let training = std::mem::take(&mut material.training);
+        let threads = thread_count(self.threads);
+        let at_once = threads.min(training.len());
+        let settings = klnmf::Settings { threads: threads / at_once, ..settings };
+        let queue = Mutex::new(training.into_iter().enumerate());
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || -> anyhow::Result<Vec<(usize, String, Solution<f64>)>> {
+            let mut mine = Vec::new();
+            while let Some((number, (name, sound))) = next() {
                 let found = self.learn_one(&name, stft, sound, &settings, begun)?;
+                mine.push((number, name, found));
                 bar.inc(1);
-                Ok((name, found))
-            })
-            .collect::<anyhow::Result<_>>()?;
+            }
+            Ok(mine)
+        };
+        let parts = thread::scope(|scope| {
+            let others: Vec<_> = (1..at_once).map(|_| scope.spawn(work)).collect();
+            let mut parts = vec![work()];
+            parts.extend(
+                others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic))),
+            );
+            parts
+        });
+        let mut learned = parts.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat();
+        learned.sort_by_key(|(number, ..)| *number);
         bar.finish_and_clear();
         let mut known = Dictionary::new();
-        for (name, found) in learned {
+        for (_, name, found) in learned {
             if found.status == Status::Stopped {
                 return Ok(Learned::Interrupted);
             }

@@ -230,7 +230,10 @@ impl Separate {
             seconds,
         );
         model::write(&folder.file("model.npz"), &sources, weights, leftovers::list(&folder, &files), &facts)?;
-        leftovers.remove();
+        // What was interrupted does not take the place of what was whole.
+        if sources.status != Status::Stopped {
+            leftovers.remove();
+        }
         let svg = pictures::Pictures { scene: &scene, sources: &sources, waves: &stems.waves }.svg();
         klnmf_io::atomically(&folder.file("picture.svg"), |out| {
             std::io::Write::write_all(out, svg.as_bytes())

@@ -58,9 +58,9 @@ impl Pictures<'_> {
     }
 }
 
-/// A wave with the swings of a thumbnail, down and up for each of its columns.
-fn swings(wave: &Thumbnail) -> Vec<f64> {
-    (0..wave.cols()).flat_map(|j| [-wave.at(0, j), wave.at(1, j)]).collect()
+/// How far a wave swings down and up in each of its columns.
+fn swings(wave: &Thumbnail) -> Vec<(f64, f64)> {
+    (0..wave.cols()).map(|j| (-wave.at(0, j), wave.at(1, j))).collect()
 }
 
 fn matrix(thumbnail: &Thumbnail) -> Mat<f64> {
