@@ -16,6 +16,8 @@ pub struct Claim {
 #[derive(Clone, Debug)]
 pub struct Check {
     pub holds: bool,
+    /// Whether the run was too short to tell; then it has no say.
+    pub open: bool,
     /// The statement with its numbers.
     pub measured: String,
 }
@@ -29,11 +31,18 @@ pub enum Verdict {
     Partly,
     /// None holds.
     Disagrees,
+    /// None could be decided.
+    Undecided,
 }
 
 impl Check {
     pub fn new(holds: bool, measured: String) -> Self {
-        Self { holds, measured }
+        Self { holds, open: false, measured }
+    }
+
+    /// What could not be decided.
+    pub fn undecided(measured: String) -> Self {
+        Self { holds: false, open: true, measured }
     }
 }
 
@@ -41,9 +50,12 @@ impl Claim {
     /// Follows from the statements alone.
     pub fn verdict(&self) -> Verdict {
         let holding = self.checks.iter().filter(|check| check.holds).count();
-        if holding == 0 {
+        let decided = self.checks.iter().filter(|check| !check.open).count();
+        if decided == 0 && !self.checks.is_empty() {
+            Verdict::Undecided
+        } else if holding == 0 {
             Verdict::Disagrees
-        } else if holding == self.checks.len() {
+        } else if holding == decided {
             Verdict::Agrees
         } else {
             Verdict::Partly
@@ -57,6 +69,7 @@ impl Verdict {
             Verdict::Agrees => "agrees",
             Verdict::Partly => "partly",
             Verdict::Disagrees => "does not agree",
+            Verdict::Undecided => "undecided",
         }
     }
 
@@ -66,6 +79,7 @@ impl Verdict {
             Verdict::Agrees => "agrees",
             Verdict::Partly => "partly",
             Verdict::Disagrees => "disagrees",
+            Verdict::Undecided => "undecided",
         }
     }
 }
@@ -118,6 +132,17 @@ fn size(per_cent: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_open_has_no_say() {
+        let claim =
+            |checks: Vec<Check>| Claim { paper: String::new(), place: "", figure: String::new(), checks };
+        let (yes, no) = (Check::new(true, String::new()), Check::new(false, String::new()));
+        let open = Check::undecided(String::new());
+        assert_eq!(claim(vec![open.clone(), yes]).verdict(), Verdict::Agrees);
+        assert_eq!(claim(vec![open.clone(), no]).verdict(), Verdict::Disagrees);
+        assert_eq!(claim(vec![open.clone(), open]).verdict(), Verdict::Undecided);
+    }
 
     #[test]
     fn verdicts_follow_from_the_statements() {

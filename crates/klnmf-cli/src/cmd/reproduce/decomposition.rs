@@ -278,14 +278,15 @@ fn sooner(record: &Record, problem: &str, other: &str, along: Along) -> Check {
         Some(x) => format!("{}{unit}", plain(x)),
         None => "not reached".into(),
     };
-    Check::new(
-        fpa.is_some_and(|fpa| theirs.is_none_or(|theirs| 2.0 * fpa <= theirs)),
-        format!(
-            "{problem}: to {NEAR:.0e} above p* FPA {}, {other} {} (at most half)",
-            text(fpa),
-            text(theirs)
-        ),
-    )
+    let measured = format!(
+        "{problem}: to {NEAR:.0e} above p* FPA {}, {other} {} (at most half)",
+        text(fpa),
+        text(theirs)
+    );
+    if fpa.is_none() && theirs.is_none() {
+        return Check::undecided(measured);
+    }
+    Check::new(fpa.is_some_and(|fpa| theirs.is_none_or(|theirs| 2.0 * fpa <= theirs)), measured)
 }
 
 fn strong_duality(record: &Record, problem: &str) -> Check {

@@ -281,7 +281,7 @@ impl Reproduce {
         interrupted: bool,
     ) -> anyhow::Result<()> {
         let count = |verdicts: &[Verdict], wanted| verdicts.iter().filter(|v| **v == wanted).count();
-        let three = [Verdict::Agrees, Verdict::Partly, Verdict::Disagrees];
+        let all = [Verdict::Agrees, Verdict::Partly, Verdict::Disagrees, Verdict::Undecided];
         if self.output.json {
             let experiments: Vec<Value> = done
                 .iter()
@@ -290,7 +290,7 @@ impl Reproduce {
                     let verdicts =
                         shown.iter().find(|(e, _)| *e == one.experiment).map_or(&none, |(_, v)| v);
                     let claims: Map<String, Value> =
-                        three.iter().map(|v| (v.key().to_owned(), count(verdicts, *v).into())).collect();
+                        all.iter().map(|v| (v.key().to_owned(), count(verdicts, *v).into())).collect();
                     json!({ "name": one.experiment.name(), "measured": one.now, "seconds": one.seconds, "claims": claims })
                 })
                 .collect();
@@ -309,9 +309,10 @@ impl Reproduce {
         }
         let mut text = String::new();
         for (experiment, verdicts) in shown {
-            let [agrees, partly, not] = three.map(|verdict| count(verdicts, verdict));
+            let [agrees, partly, not, open] = all.map(|verdict| count(verdicts, verdict));
+            let open = if open > 0 { format!(", {open} undecided") } else { String::new() };
             text += &format!(
-                "{:<14} {} claims: {agrees} agree, {partly} partly, {not} not\n",
+                "{:<14} {} claims: {agrees} agree, {partly} partly, {not} not{open}\n",
                 experiment.name(),
                 verdicts.len()
             );

@@ -54,6 +54,7 @@ pub fn write(out: &Path) -> anyhow::Result<Vec<(Experiment, Vec<Verdict>)>> {
         agree => count(Verdict::Agrees),
         partly => count(Verdict::Partly),
         disagree => count(Verdict::Disagrees),
+        undecided => count(Verdict::Undecided),
     })?;
     klnmf_io::atomically(&out.join("index.html"), |file| file.write_all(page.as_bytes()))?;
     Ok(verdicts)
@@ -89,8 +90,11 @@ fn facts(identity: &Value, machine: &Value) -> String {
 }
 
 fn claim(claim: &Claim) -> Jinja {
-    let checks: Vec<Jinja> =
-        claim.checks.iter().map(|check| context! { holds => check.holds, text => &check.measured }).collect();
+    let checks: Vec<Jinja> = claim
+        .checks
+        .iter()
+        .map(|check| context! { holds => check.holds, open => check.open, text => &check.measured })
+        .collect();
     let verdict = claim.verdict();
     context! {
         paper => &claim.paper,

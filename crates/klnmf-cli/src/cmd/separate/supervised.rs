@@ -62,6 +62,11 @@ impl Separate {
                 };
                 let told = |done| bar.set_position((block.first + done) as u64);
                 let found = klnmf::decompose_with(&v, &known.w, &convex, &told)?;
+                if found.status == Status::Stopped && block.first > 0 {
+                    // Frames that nobody has explained are no stems.
+                    tally.status = Status::Stopped;
+                    break 'recording;
+                }
                 scene.see(&v);
                 tally.add(&v, &found);
                 weights.push(&found.h)?;
