@@ -104,7 +104,7 @@ impl Chart {
                 x - 3.0
             );
             let _ = write!(svg, "<text class=\"t{colour}\" x=\"{x:.1}\" y=\"{:.1}\">{name}</text>", y + 4.0);
-            boxes.push(Box { x, y: y - LETTERS / 2.0, width: LETTER * name.chars().count() as f64 });
+            boxes.push(Box { x, y: y - LETTERS / 2.0, width: width_of(&name) });
         }
         for (end, colour, name) in inside {
             let (x, y) = place(&name, end, plot, drawn, boxes);
@@ -178,8 +178,8 @@ impl Plot {
     fn new(chart: &Chart) -> Self {
         let points: Vec<(f64, f64)> =
             chart.lines.iter().flat_map(|line| usable(line, chart.log_x, !chart.linear_y)).collect();
-        let longest = chart.lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
-        let right = (LETTER * longest as f64 + LEAD + 6.0).clamp(40.0, 190.0);
+        let longest = chart.lines.iter().map(|line| width_of(&line.name)).fold(0.0, f64::max);
+        let right = (longest + LEAD + 6.0).clamp(40.0, 190.0);
         let xs = range(points.iter().map(|p| p.0), chart.x_range);
         let (x_low, x_high) = if chart.log_x { (xs.0.log10(), xs.1.log10()) } else { xs };
         let x_low = if chart.log_x || chart.x_range.is_some() { x_low } else { x_low.min(0.0) };
@@ -307,7 +307,7 @@ impl Plot {
             }
             let (top, bottom) = (self.y.to, self.y.from);
             let _ = write!(svg, "<path class=\"mark\" d=\"M{x:.1} {top}V{bottom}\"/>");
-            let width = LETTER * name.chars().count() as f64;
+            let width = width_of(name);
             // Left of the line where there is no room on its right.
             let at = if x + width + 4.0 > WIDTH { x - width - 4.0 } else { x + 4.0 };
             let y = top + 10.0;
@@ -315,6 +315,11 @@ impl Plot {
             let _ = write!(svg, "<text class=\"name\" x=\"{at:.1}\" y=\"{y}\">{}</text>", escape(name));
         }
     }
+}
+
+/// About how wide a name is; capitals are wider.
+fn width_of(name: &str) -> f64 {
+    name.chars().map(|letter| if letter.is_uppercase() { 1.5 * LETTER } else { LETTER }).sum()
 }
 
 /// Where a name is written; its height is that of a line of letters.
@@ -343,7 +348,7 @@ fn place(
     lines: &[Vec<(f64, f64)>],
     boxes: &mut Vec<Box>,
 ) -> (f64, f64) {
-    let width = LETTER * name.chars().count() as f64;
+    let width = width_of(name);
     let x = (end.0 + 6.0).min(WIDTH - width);
     let candidate = |shift: f64| Box { x, y: end.1 - LETTERS / 2.0 + shift, width };
     let cost = |place: &Box, shift: f64| {
