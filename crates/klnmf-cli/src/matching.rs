@@ -26,7 +26,8 @@ pub fn match_parts(truth: &Mat<f64>, found: &Mat<f64>) -> Vec<Match> {
     matches
 }
 
-fn cosine(a: &[f64], b: &[f64]) -> f64 {
+/// How alike two vectors are; zero if one of them is.
+pub fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let dot = |x: &[f64], y: &[f64]| -> f64 { x.iter().zip(y).map(|(x, y)| x * y).sum() };
     let lengths = (dot(a, a) * dot(b, b)).sqrt();
     if lengths > 0.0 { dot(a, b) / lengths } else { 0.0 }

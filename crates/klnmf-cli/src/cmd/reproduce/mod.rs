@@ -23,6 +23,7 @@ use super::{Output, thread_count};
 use crate::out_folder::OutFolder;
 use crate::{interrupt, progress, summary};
 use claim::Verdict;
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use experiment::{EXPERIMENTS, Experiment, Inputs};
 use race::{Interrupted, Lab};
@@ -101,30 +102,41 @@ pub struct Reproduce {
     output: Output,
 }
 
-/// Experiments by name.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
+/// What can be asked for.
+#[derive(Clone, Copy)]
 enum What {
-    SyntheticNd,
-    SyntheticNmf,
-    WarmRestart,
-    Faces,
-    Music,
-    Topics,
+    One(Experiment),
     All,
+}
+
+impl ValueEnum for What {
+    fn value_variants<'a>() -> &'a [Self] {
+        const VARIANTS: [What; EXPERIMENTS.len() + 1] = {
+            let mut variants = [What::All; EXPERIMENTS.len() + 1];
+            let mut n = 0;
+            while n < EXPERIMENTS.len() {
+                variants[n] = What::One(EXPERIMENTS[n]);
+                n += 1;
+            }
+            variants
+        };
+        &VARIANTS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            What::One(experiment) => experiment.name(),
+            What::All => "all",
+        }))
+    }
 }
 
 impl What {
     fn includes(self, experiment: Experiment) -> bool {
-        let own = match self {
-            What::SyntheticNd => Experiment::SyntheticNd,
-            What::SyntheticNmf => Experiment::SyntheticNmf,
-            What::WarmRestart => Experiment::WarmRestart,
-            What::Faces => Experiment::Faces,
-            What::Music => Experiment::Music,
-            What::Topics => Experiment::Topics,
-            What::All => return true,
-        };
-        own == experiment
+        match self {
+            What::One(own) => own == experiment,
+            What::All => true,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Components bundled into sources by likeness.
 
+use crate::matching::cosine;
 use klnmf::Mat;
 
 /// `n` groups of the components from `first` on: the two likest groups are joined until so many are left. The likeness of
@@ -34,12 +35,6 @@ pub fn bundle(w: &Mat<f64>, h: &Mat<f64>, first: usize, n: usize) -> Vec<Vec<usi
     }
     groups.iter_mut().for_each(|group| group.sort_unstable());
     groups
-}
-
-fn cosine(a: &[f64], b: &[f64]) -> f64 {
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let norms = (dot(a, a) * dot(b, b)).sqrt();
-    if norms > 0.0 { dot(a, b) / norms } else { 0.0 }
 }
 
 #[cfg(test)]
