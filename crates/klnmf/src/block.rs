@@ -457,7 +457,7 @@ impl<S: Scalar> Block<'_, S> {
         }
     }
 
-    /// The same where what lies between the products is a [`Map`], applied while z is still in registers. Without `g` there
+    /// The same where what lies between the products is a [`Map`], applied strip by strip. Without `g` there
     /// is no second product.
     pub fn pass_map(&self, x: &[S], mut g: Option<&mut [S]>, tile: &mut [S], map: &mut impl Map<S>) {
         let Block { p, q, r, .. } = *self;

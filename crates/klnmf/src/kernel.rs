@@ -6,8 +6,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use crate::Scalar;
+use crate::lanes::Lanes;
 use crate::level::Level;
-use crate::quick;
 
 /// Runs `f`, which must be `#[inline(always)]`, compiled for this processor; see [`Level::run`].
 #[inline(always)]
@@ -18,7 +18,7 @@ pub(crate) fn simd<R>(f: impl FnOnce() -> R) -> R {
 /// One logarithm, in a form that a loop over it vectorises.
 #[inline(always)]
 pub(crate) fn ln(x: f64) -> f64 {
-    quick::ln(Level::Plain, [x])[0]
+    Lanes([x]).ln().0[0]
 }
 
 const LANES: usize = 8;

@@ -54,7 +54,7 @@
 //! quick ways to the optimum of a column), `solver/mu`, `solver/extrapolate` and `solver/newton` (the quick methods for whole
 //! factorisations), `solver/auto` (the choice between them), `solver/mixed` (f32, then f64), `solver/admm`, `solver/paper`
 //! (the authors' program, step for step), `simplex` and `topics` (projections, topic models), `factorize` (the outer loop, written once), `init` (starts, and growing a model). Speed
-//! is made in `packed` (the products), `map` (what happens between them) and `quick` (quotients, roots, logarithms).
+//! is made in `packed` (the products), `map` (what happens between them) and `lanes` (arithmetic on registers: quotients, roots, logarithms).
 //!
 //! # References
 //!
@@ -74,6 +74,7 @@ mod error;
 mod factorize;
 mod init;
 mod kernel;
+mod lanes;
 mod level;
 mod linalg;
 mod map;
@@ -82,7 +83,6 @@ mod memory;
 mod packed;
 mod parallel;
 mod polish;
-mod quick;
 mod scalar;
 mod simplex;
 mod solver;

@@ -9,8 +9,9 @@
 #![allow(clippy::needless_range_loop)]
 
 use crate::Scalar;
+use crate::lanes::{Lanes, single};
 use crate::level::Level;
-use crate::map::{Map, Same, single};
+use crate::map::{Map, Same};
 use rayon::prelude::*;
 use std::ops::{Deref, DerefMut, Range};
 
@@ -106,7 +107,7 @@ impl<S: Scalar> Packed<S> {
         self.multiply_map(rows, x, q, z, &mut Same);
     }
 
-    /// t ← f(K x), `map` applied while the sums are still in registers.
+    /// t ← f(K x), `map` applied strip by strip while z is in the nearest cache.
     pub fn multiply_map(&self, rows: &Range<usize>, x: &[S], q: usize, t: &mut [S], map: &mut impl Map<S>) {
         // Only the last strip of all may be narrow, so the rows end with a whole one or with the matrix.
         assert!(
@@ -198,11 +199,6 @@ struct Product<'a, S, F> {
     map: &'a mut F,
 }
 
-/// As many numbers as a register holds; the compiler keeps them in one.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-struct Lanes<S, const L: usize>([S; L]);
-
 impl<S: Scalar, F: Map<S>> Product<'_, S, F> {
     /// All columns, `N` at a time, then `M`, then one. `L`: numbers in a register.
     #[inline(always)]
@@ -234,38 +230,57 @@ impl<S: Scalar, F: Map<S>> Product<'_, S, F> {
         }
     }
 
+    /// Where f will read after the `N` columns from `j` on: from the next columns, else from those below the first, else from
+    /// those right of the last, where the next product may go on.
+    #[inline(always)]
+    fn next_columns<const N: usize>(&self, j: usize) -> usize {
+        let (row, rows) = self.origin;
+        if j + 2 * N <= self.q {
+            row + (j + N) * rows
+        } else if row + self.height < rows {
+            row + self.height
+        } else {
+            self.q * rows
+        }
+    }
+
     /// The strip of `V` vectors that begins at line `first` of c, times `N` columns.
     #[inline(always)]
     fn strip<const L: usize, const V: usize, const N: usize>(&mut self, first: usize, j: usize) {
         let (Lines { stride, skip, depth }, height) = (self.lines, self.height);
+        let next = self.next_columns::<N>(j) + first;
         let b = &self.b[j * depth..][..N * depth];
         let c = &mut self.c[j * height..][..N * height];
         let a = &self.strips[first * stride + skip * V * L..][..depth * V * L];
         let place = |n: usize| self.origin.0 + (j + n) * self.origin.1 + first;
-        // What f will read comes from far away; the sums take long enough for it to arrive.
+        // What f will read comes from far away: now is the time to ask for what it will read of this strip in the next columns.
         for n in 0..N {
             for v in 0..V {
-                self.map.fetch(place(n) + (2 * V + v) * L);
+                self.map.fetch(next + n * self.origin.1 + v * L);
             }
         }
-        let sums = strip_times_columns::<S, L, V, N>(a, b, depth);
         let live = (V * L).min(height - first);
+        // Vector v of column n in c, and how much of it there is.
+        let part = |n: usize, v: usize| (n * height + first + v * L, live.saturating_sub(v * L).min(L));
+        let sums = strip_times_columns::<S, L, V, N>(a, b, depth);
+        // Loops over constant ranges with so little in them are unrolled, and the sums stay in registers. With the map in
+        // here they would not: it reads them from c, which is in the nearest cache.
         for n in 0..N {
-            let to = &mut c[n * height + first..][..live];
             for v in 0..V {
-                if (v + 1) * L <= live {
-                    let t = self.map.map(j + n, place(n) + v * L, L, sums[n][v].0);
-                    for l in 0..L {
-                        let to = &mut to[v * L + l];
-                        *to = if self.add { *to + t[l] } else { t[l] };
-                    }
-                } else if v * L < live {
-                    let rest = live - v * L;
-                    // Through memory: picking single numbers from registers would keep all of them out of registers.
-                    let t = self.map.map(j + n, place(n) + v * L, rest, sums[n][v].0);
-                    for (to, t) in to[v * L..].iter_mut().zip(&t[..rest]) {
-                        *to = if self.add { *to + *t } else { *t };
-                    }
+                let (at, live) = part(n, v);
+                let t = if self.add { Lanes::load(c, at, live) + sums[n][v] } else { sums[n][v] };
+                t.store(c, at, live);
+            }
+        }
+        if F::SAME {
+            return;
+        }
+        for n in 0..N {
+            for v in 0..V {
+                let (at, live) = part(n, v);
+                if live > 0 {
+                    let z = Lanes::<S, L>::load(c, at, live);
+                    self.map.map(j + n, place(n) + v * L, live, z).store(c, at, live);
                 }
             }
         }
@@ -290,9 +305,7 @@ fn strip_times_columns<S: Scalar, const L: usize, const V: usize, const N: usize
             // Safety: n < N and k < depth, and b holds N columns of `depth` numbers.
             let x = unsafe { *b.get_unchecked(n * depth + k) };
             for v in 0..V {
-                for l in 0..L {
-                    sums[n][v].0[l] = line[v].0[l].mul_add(x, sums[n][v].0[l]);
-                }
+                sums[n][v] = line[v].mul_add(Lanes::splat(x), sums[n][v]);
             }
         }
     }

@@ -24,10 +24,10 @@
 
 use super::{HalfState, HalfStep, mu};
 use crate::block::{Block, MOST_COLUMNS, Work};
-use crate::level::Level;
-use crate::map::{self, DualStep, Logs, Map, Ratio, each};
+use crate::lanes::{Lanes, dual_step};
+use crate::map::{DualStep, Logs, Map, Ratio};
 use crate::simplex::{LANES, Projection};
-use crate::{Mat, Scalar, kernel, quick};
+use crate::{Mat, Scalar, kernel};
 
 /// The share of the even spread that the metric adds to x.
 const SPREAD: f64 = 0.01;
@@ -134,7 +134,6 @@ struct Opening<'a, T> {
     z0: &'a mut [T],
     sigma: &'a mut [T],
     chi: &'a mut [T],
-    level: Level,
 }
 
 impl<'a, T: Scalar> Opening<'a, T> {
@@ -144,7 +143,7 @@ impl<'a, T: Scalar> Opening<'a, T> {
             weights[column] = T::from_f64(*weight);
             spreads[column] = T::from_f64(SPREAD * weight.min(1.0) * b.sums[column] / b.r as f64);
         }
-        Self { ratio: Ratio::new(b.a), a: b.a, u: b.u, weights, spreads, z0, sigma, chi, level: Level::get() }
+        Self { ratio: Ratio::new(b.a), a: b.a, u: b.u, weights, spreads, z0, sigma, chi }
     }
 
     /// τ for the weights x.
@@ -160,23 +159,15 @@ impl<'a, T: Scalar> Opening<'a, T> {
 
 impl<T: Scalar> Map<T> for Opening<'_, T> {
     #[inline(always)]
-    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: [T; L]) -> [T; L] {
+    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: Lanes<T, L>) -> Lanes<T, L> {
         let t = self.ratio.map(column, at, live, z);
         let row = at - column * self.u.len();
-        let (a, u): ([T; L], [T; L]) = (map::load(self.a, at, live), map::load(self.u, row, live));
-        let (weight, spread) = (self.weights[column], self.spreads[column]);
-        let metric = each(
-            #[inline(always)]
-            |l| weight * (z[l] + spread * u[l]),
-        );
-        let sigma = quick::ratio(self.level, [T::ONE; L], metric);
-        let chi = each(
-            #[inline(always)]
-            |l| -t[l],
-        );
-        map::store(self.z0, at, live, z);
-        map::store(self.sigma, at, live, sigma);
-        map::store(self.chi, at, live, map::dual_step(self.level, a, sigma, chi, z));
+        let (a, u) = (Lanes::load(self.a, at, live), Lanes::load(self.u, row, live));
+        let [weight, spread] = [self.weights[column], self.spreads[column]].map(Lanes::splat);
+        let sigma = Lanes::splat(T::ONE).over(weight * (z + spread * u));
+        z.store(self.z0, at, live);
+        sigma.store(self.sigma, at, live);
+        dual_step(a, sigma, -t, z).where_positive(a).store(self.chi, at, live);
         t
     }
 

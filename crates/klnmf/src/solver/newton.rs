@@ -20,9 +20,11 @@ use super::newton_pass::{B, C, CHUNK, H, Pass, Sums};
 use super::{HalfState, HalfStep, Measuring};
 use crate::block::{Block, Work, take};
 use crate::kernel;
+use crate::lanes::Lanes;
 use crate::level::Level;
-use crate::map::{self, Logs, Map, each};
+use crate::map::{Logs, Map};
 use crate::{Mat, Scalar};
+use std::array;
 use std::ops::Range;
 
 /// What Kx may not fall below, in units of the machine's epsilon and of the sum of the column.
@@ -96,8 +98,8 @@ struct Keep<'a, T> {
 
 impl<T: Scalar> Map<T> for Keep<'_, T> {
     #[inline(always)]
-    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: [T; L]) -> [T; L] {
-        map::store(self.z, at + column * (self.height - self.p), live, z);
+    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: Lanes<T, L>) -> Lanes<T, L> {
+        z.store(self.z, at + column * (self.height - self.p), live);
         z
     }
 }
@@ -109,7 +111,7 @@ struct KeepAndMeasure<'a, T> {
 
 impl<T: Scalar> Map<T> for KeepAndMeasure<'_, T> {
     #[inline(always)]
-    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: [T; L]) -> [T; L] {
+    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: Lanes<T, L>) -> Lanes<T, L> {
         self.keep.map(column, at, live, z);
         self.logs.map(column, at, live, z)
     }
@@ -152,7 +154,7 @@ pub(crate) fn descend<T: Scalar>(
         Some(Column { height, atoms: b.atoms, zeros, floor, a, z, x, old, d: [T::ZERO; B] })
     });
     loop {
-        let group: [Option<Column<'_, T>>; C] = std::array::from_fn(|_| columns.next());
+        let group: [Option<Column<'_, T>>; C] = array::from_fn(|_| columns.next());
         if group[0].is_none() {
             break;
         }
@@ -213,9 +215,9 @@ impl<T: Scalar> Column<'_, T> {
         Pass {
             a: &self.a[rows.clone()],
             z: &mut self.z[rows.clone()],
-            before: std::array::from_fn(|l| atom(before + l)),
+            before: array::from_fn(|l| atom(before + l)),
             d: self.d,
-            k: std::array::from_fn(|l| atom(first + l)),
+            k: array::from_fn(|l| atom(first + l)),
             floor: self.floor,
         }
     }
@@ -299,10 +301,10 @@ impl<T: Scalar> Group<'_, T> {
 fn quadratic_program(x: &mut [[f64; C]; B], gradient: &mut [[f64; C]; B], h: &[[f64; C]; H]) {
     const FIRST: [usize; B] = [0, 4, 7, 9];
     let at = |l: usize, m: usize| if l < m { h[FIRST[l] + m - l] } else { h[FIRST[m] + l - m] };
-    let inverse: [[f64; C]; B] = std::array::from_fn(
+    let inverse: [[f64; C]; B] = array::from_fn(
         #[inline(always)]
         |l| {
-            each(
+            array::from_fn(
                 #[inline(always)]
                 |c| if at(l, l)[c] > 1e-280 { 1.0 / at(l, l)[c] } else { 0.0 },
             )

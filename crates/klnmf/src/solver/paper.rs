@@ -12,13 +12,13 @@
 //! [`Fpa`](super::fpa). Dense only: χ lives on all entries. x̄ outlives the half-step it was made in.
 
 use super::{Factors, HalfState, Method, Side, Update};
+use crate::Scalar;
 use crate::block::{Block, MOST_COLUMNS, Work};
 use crate::divergence::largest_ratio;
-use crate::level::Level;
+use crate::lanes::{Lanes, dual_step};
 use crate::linalg::{gram, spectral_norm};
-use crate::map::{self, Map, each};
+use crate::map::{self, Map};
 use crate::matrix::Mat;
-use crate::{Scalar, quick};
 
 /// The dual and the extrapolated factors, which persist.
 pub(crate) struct Paper<'a, 'v, T> {
@@ -135,7 +135,7 @@ fn block_steps<T: Scalar>(
     }
     for _ in 0..steps {
         let sigmas = &sigmas[..b.q];
-        b.pass_map(x_bar, Some(g), tile, &mut ScalarDualStep { a: b.a, sigmas, chi, level: Level::get() });
+        b.pass_map(x_bar, Some(g), tile, &mut ScalarDualStep { a: b.a, sigmas, chi });
         for (c, pair) in pair.chunks_mut(2 * r).enumerate() {
             let (_, tau) = steps_of(b.sums[c]);
             let (x, bar) = (&mut pair[..r], &mut x_bar[c * r..][..r]);
@@ -156,29 +156,14 @@ struct ScalarDualStep<'a, T> {
     a: &'a [T],
     sigmas: &'a [T],
     chi: &'a mut [T],
-    level: Level,
 }
 
 impl<T: Scalar> Map<T> for ScalarDualStep<'_, T> {
     #[inline(always)]
-    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: [T; L]) -> [T; L] {
-        let sigma = self.sigmas[column];
-        let (half, four) = (T::from_f64(0.5), T::from_f64(4.0));
-        let (a, chi): ([T; L], [T; L]) = (map::load(self.a, at, live), map::load(self.chi, at, live));
-        let moved: [T; L] = each(
-            #[inline(always)]
-            |l| chi[l] + sigma * z[l],
-        );
-        let square: [T; L] = each(
-            #[inline(always)]
-            |l| moved[l] * moved[l] + four * sigma * a[l],
-        );
-        let root = quick::root(self.level, square);
-        let next = each(
-            #[inline(always)]
-            |l| half * (moved[l] - root[l]),
-        );
-        map::store(self.chi, at, live, next);
+    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: Lanes<T, L>) -> Lanes<T, L> {
+        let (a, chi) = (Lanes::load(self.a, at, live), Lanes::load(self.chi, at, live));
+        let next = dual_step(a, Lanes::splat(self.sigmas[column]), chi, z);
+        next.store(self.chi, at, live);
         next
     }
 
