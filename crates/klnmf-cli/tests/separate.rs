@@ -5,6 +5,8 @@ mod common;
 use common::Place;
 use klnmf_audio::{Sound, WavFormat, read, write_wav};
 use std::fs;
+#[cfg(unix)]
+use std::process::Command;
 
 /// Three seconds of two of the built-in instruments and their sum, on two channels of different loudness.
 fn duo(place: &Place) -> [Sound; 3] {
@@ -359,4 +361,25 @@ fn the_precision_suffices() {
         assert!(found["relative_gap"].as_f64().unwrap() <= tol);
     }
     assert_eq!(run("--precision f32 --max-iter 30 --tol 0")["iterations"].as_u64(), Some(30));
+}
+
+/// Files are open only while they are written to, so a hundred stems need no hundred descriptors.
+#[cfg(unix)]
+#[test]
+fn many_stems_need_few_descriptors() {
+    let place = Place::new();
+    let [_, _, mix] = duo(&place);
+    let run = |options: &str| {
+        let line = format!("ulimit -n 40 && exec {} separate mix.wav {options}", env!("CARGO_BIN_EXE_klnmf"));
+        let output = Command::new("sh").current_dir(place.path("")).args(["-c", &line]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let read_all = |folder: &str| -> Vec<Sound> {
+        let files = (1..=100).map(|n| place.path(folder).join(format!("part{n:02}.wav")));
+        files.map(|file| read(&file).unwrap()).collect()
+    };
+    run("-k 100 --max-iter 2 --threads 2 --out blind");
+    assert!(distance(&read_all("blind"), &mix) < 1e-5);
+    run("--dictionary blind/model.npz --threads 2 --out known");
+    assert!(distance(&read_all("known"), &mix) < 1e-5);
 }
