@@ -339,7 +339,7 @@ impl Separate {
         names.extend(files.iter().map(String::as_str));
         let folder = OutFolder::new(&self.out, &inputs, &names)?;
         if let Some(save) = &self.save {
-            input::check_model_name(save)?;
+            input::check_model_name("--save", save)?;
             let mut outputs: Vec<PathBuf> = names.iter().map(|name| folder.file(name)).collect();
             if !self.out.exists() {
                 outputs.clear();
