@@ -126,6 +126,12 @@ fn inputs_and_stems_are_kept_apart() {
     assert_eq!(found["files"].as_array().unwrap().len(), 2);
     assert_ne!(found["files"][0], found["files"][1]);
     assert!(distance(&stems(&place, "odd", &found), &mix) < 1e-6);
+    // No stem is hidden, nor goes anywhere else.
+    let found =
+        place.json("separate mix.wav --train ..=flute.wav --train .x=bass.wav --per-source 4 --out dots");
+    assert_eq!(found["files"], serde_json::json!(["_..wav", "_x.wav"]));
+    assert_eq!(found["sources"], serde_json::json!(["..", ".x"]));
+    assert!(distance(&stems(&place, "dots", &found), &mix) < 1e-6);
     // A separation with bundled components can serve as a dictionary.
     place.json("separate mix.wav -k 8 --sources 3 --max-iter 20 --out s1");
     let again = place.json("separate mix.wav --dictionary s1/model.npz --out s2");
@@ -201,6 +207,7 @@ fn bad_sounds_get_one_line() {
     let text = place.ok("separate cut.wav --components 2 --max-iter 10 --out cut");
     assert!(text.contains("note"), "{text}");
     place.fails("separate mix.wav --train flute --out x", 1, &["--train flute"]);
+    place.fails("separate mix.wav --train =flute.wav --out x", 1, &["--train =flute.wav"]);
     place.fails("separate mix.wav --overlap 0.2 --components 2 --out x", 1, &["--overlap"]);
     place.fails("separate mix.wav --window 0 --components 2 --out x", 1, &["--window"]);
     place.fails("separate mix.wav --components 0 --out x", 1, &["--components 0"]);

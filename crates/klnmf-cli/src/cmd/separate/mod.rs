@@ -6,6 +6,7 @@ mod groups;
 mod leftovers;
 mod material;
 mod model;
+mod names;
 mod page;
 mod pictures;
 mod recording;
@@ -182,7 +183,7 @@ impl Separate {
             None => None,
         };
         let names = self.names(known.as_ref(), &material);
-        let files = files(&names);
+        let files = names::files(&names);
         let folder = self.folder(&files)?;
         score::check(&material.truth, material.mix.sound(), names.len(), self.taps)?;
         self.check_size(&material.mix, &stft, names.len())?;
@@ -350,18 +351,6 @@ impl Separate {
         Ok(folder)
     }
 
-    /// The names of the sources, known ones first.
-    fn names(&self, known: Option<&Dictionary>, material: &Material) -> Vec<String> {
-        let mut names: Vec<String> = match known {
-            Some(known) => known.names(),
-            None => material.training.iter().map(|(name, _)| name.clone()).collect(),
-        };
-        let free = self.free(!names.is_empty());
-        let what = if self.sources.is_some() { "source" } else { "part" };
-        names.extend((1..=self.sources.unwrap_or(free)).map(|n| format!("{what}{n:02}")));
-        names
-    }
-
     /// Fails before the work if the stems cannot fit into their files, or what is worked on as a whole into the memory that
     /// is free.
     fn check_size(&self, mix: &Recording, stft: &Stft, stems: usize) -> anyhow::Result<()> {
@@ -422,21 +411,4 @@ impl Method {
             Method::Newton => Solver::Newton,
         }
     }
-}
-
-/// File names for sources: letters and digits of their names, no two alike on any file system.
-fn files(names: &[String]) -> Vec<String> {
-    let mut files: Vec<String> = Vec::new();
-    for name in names {
-        let safe: String = name
-            .chars()
-            .take(60)
-            .map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' })
-            .collect();
-        let taken = |file: &String| files.iter().any(|other| other.to_lowercase() == file.to_lowercase());
-        let numbered = |n: usize| if n == 1 { format!("{safe}.wav") } else { format!("{safe}-{n}.wav") };
-        let file = (1..).map(numbered).find(|file| !taken(file)).unwrap_or_default();
-        files.push(file);
-    }
-    files
 }
