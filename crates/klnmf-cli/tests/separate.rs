@@ -392,3 +392,16 @@ fn many_stems_need_few_descriptors() {
     run("--dictionary blind/model.npz --threads 2 --out known");
     assert!(distance(&read_all("known"), &mix) < 1e-5);
 }
+
+/// The memory for learning is asked for before it is taken.
+#[cfg(target_os = "linux")]
+#[test]
+fn learning_that_does_not_fit_is_refused() {
+    let place = Place::new();
+    duo(&place);
+    // Ten minutes make terabytes of spectra if there is one for every sample.
+    let long = Sound::new(8000, vec![vec![0.0; 4_800_000]]).unwrap();
+    write_wav(&place.path("long.wav"), &long, WavFormat::Int8).unwrap();
+    let line = "separate mix.wav --train a=long.wav --window 2000 --overlap 0.99999 --out x";
+    place.fails(line, 1, &["--train", "memory"]);
+}

@@ -12,6 +12,7 @@ mod pictures;
 mod recording;
 mod scene;
 mod score;
+mod size;
 mod stems;
 mod supervised;
 mod thumbnail;
@@ -19,7 +20,7 @@ mod told;
 
 use super::{Output, Precision, parse_seconds};
 use crate::out_folder::OutFolder;
-use crate::{input, interrupt, summary};
+use crate::{input, interrupt};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use explain::Learned;
@@ -28,7 +29,6 @@ use klnmf_audio::{Frames, Stft, WavFormat};
 use leftovers::Leftovers;
 use material::Material;
 use model::{Dictionary, Sources, Weights};
-use recording::Recording;
 use scene::Scene;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -186,7 +186,7 @@ impl Separate {
         let files = names::files(&names);
         let folder = self.folder(&files)?;
         score::check(&material.truth, material.mix.sound(), names.len(), self.taps)?;
-        self.check_size(&material.mix, &stft, names.len())?;
+        self.check_size(&material, &stft, names.len())?;
 
         let known = match known {
             Some(known) => Some(known),
@@ -349,27 +349,6 @@ impl Separate {
             input::check_outputs(&inputs, &outputs)?;
         }
         Ok(folder)
-    }
-
-    /// Fails before the work if the stems cannot fit into their files, or what is worked on as a whole into the memory that
-    /// is free.
-    fn check_size(&self, mix: &Recording, stft: &Stft, stems: usize) -> anyhow::Result<()> {
-        self.format.wav().check(mix.rate(), mix.channels(), mix.promised().unwrap_or(0))?;
-        let Some(sound) = mix.sound() else { return Ok(()) };
-        // Signals for the scores, and without known sources the spectra, their squares, V twice.
-        let signals = if self.evaluate.is_empty() { 0 } else { sound.len() as u128 * stems as u128 };
-        let whole = !self.knows() || self.free(true) > 0;
-        let frames = if whole { (stft.bins() * stft.frames(sound.len())) as u128 } else { 0 };
-        let need = 8 * (signals + 6 * frames);
-        match input::available_memory() {
-            Some(free) if need > free => bail!(
-                "this recording takes up to {} more and {} of memory are free: lower the --rate, cut the recording, or learn \
-                 dictionaries first (--train, --save)",
-                summary::bytes(need),
-                summary::bytes(free)
-            ),
-            _ => Ok(()),
-        }
     }
 
     /// Dictionaries and weights that are fitted closer separated worse on the recordings that this was chosen on, and slightly
