@@ -1,15 +1,16 @@
 //! `klnmf separate`: a recording into its parts.
 
+mod earlier;
 mod explain;
 mod factorise;
 mod groups;
-mod leftovers;
 mod material;
 mod model;
 mod names;
 mod page;
 mod pictures;
 mod recording;
+mod results;
 mod scene;
 mod score;
 mod size;
@@ -23,12 +24,13 @@ use crate::out_folder::OutFolder;
 use crate::{input, interrupt};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use earlier::{Earlier, MODEL, PAGE, PICTURE};
 use explain::Learned;
 use klnmf::{Mat, Solver, Status};
 use klnmf_audio::{Frames, Stft, WavFormat};
-use leftovers::Leftovers;
 use material::Material;
 use model::{Dictionary, Sources, Weights};
+use results::Results;
 use scene::Scene;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,7 +47,8 @@ use stems::{Stems, Written};
 /// --save keeps them for the next time (--dictionary). Both together: known sources, and K components for the rest.
 ///
 /// Reads WAV, FLAC, OGG/Vorbis and MP3. The folder of --out gets a WAV file for every stem, model.npz, picture.svg, and
-/// index.html with players.
+/// index.html with players. Results of an earlier run there are replaced, but not by those of an interrupted one, which go
+/// to a folder in it.
 ///
 /// Examples:
 ///   klnmf separate song.wav --components 10
@@ -125,6 +128,9 @@ pub struct Separate {
     /// The folder for the results; it is made if it is not there
     #[arg(long, short, value_name = "FOLDER", default_value = "stems")]
     out: PathBuf,
+    /// Replace files in the folder even if no earlier run has written them, or they have been changed since
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -185,6 +191,11 @@ impl Separate {
         let names = self.names(known.as_ref(), &material);
         let files = names::files(&names);
         let folder = self.folder(&files)?;
+        let earlier = Earlier::of(&folder);
+        if !self.force {
+            earlier.check(&results(&files))?;
+        }
+        let leftovers = earlier.leftovers(&files);
         score::check(&material.truth, material.mix.sound(), names.len(), self.taps)?;
         self.check_size(&material, &stft, names.len())?;
 
@@ -197,17 +208,28 @@ impl Separate {
             },
         };
         folder.create()?;
-        let leftovers = Leftovers::of(&folder, &files);
+        klnmf_io::remove_abandoned(folder.path(), earlier::is_result);
         let (sources, weights, scene, stems) =
             self.split(&mut material, &stft, known, names, settings, begun, &folder, &files)?;
         let seconds = begun.elapsed().as_secs_f64();
 
+        let stopped = sources.status == Status::Stopped;
+        // What was interrupted does not take the place of what was whole.
+        let aside = (stopped && earlier.is_whole()).then(|| folder.inner("interrupted")).transpose()?;
+        let place = aside.as_ref().unwrap_or(&folder);
+
         let mut notes = material.mix.notes();
         notes.extend(scene.silent_mean());
         notes.extend(stems.clipping());
-        if sources.status == Status::Stopped && stems.samples < scene.samples {
+        if stopped && stems.samples < scene.samples {
             let end = stems.samples as f64 / f64::from(rate);
             notes.push(format!("interrupted: the stems end after {end:.1} s of the recording"));
+        }
+        if aside.is_some() {
+            let (old, new) = (folder.path().display(), place.path().display());
+            notes.push(format!(
+                "interrupted: {old} keeps the whole results of an earlier run, these are in {new}"
+            ));
         }
         // The stems are there; that they cannot be scored is no reason to fail.
         let mix = material.mix.sound();
@@ -226,23 +248,19 @@ impl Separate {
             &stems,
             &sources,
             scores.as_ref(),
+            place.path(),
             &files,
             &notes,
             seconds,
         );
-        model::write(&folder.file("model.npz"), &sources, weights, leftovers::list(&folder, &files), &facts)?;
-        // What was interrupted does not take the place of what was whole.
-        if sources.status != Status::Stopped {
+        let svg = pictures::Pictures { scene: &scene, sources: &sources, waves: &stems.waves }.svg();
+        let page = page::html(&material.name, &sources, &files, &facts, &notes, scores.as_ref(), &svg)?;
+        let results = Results { folder: place, files: &files, stems, texts: [(PICTURE, svg), (PAGE, page)] };
+        results.write(&sources, weights, &facts)?;
+        if !stopped {
             leftovers.remove();
         }
-        let svg = pictures::Pictures { scene: &scene, sources: &sources, waves: &stems.waves }.svg();
-        klnmf_io::atomically(&folder.file("picture.svg"), |out| {
-            std::io::Write::write_all(out, svg.as_bytes())
-        })?;
-        let page = folder.file("index.html");
-        page::write(&page, &material.name, &sources, &files, &facts, &notes, scores.as_ref(), &svg)?;
         self.tell(&sources, scores.as_ref(), &notes, facts)?;
-        let stopped = sources.status == Status::Stopped;
         Ok(if stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
     }
 
@@ -255,7 +273,7 @@ impl Separate {
         names: Vec<String>,
         settings: &klnmf::Settings,
         begun: Instant,
-        folder: &OutFolder<'_>,
+        folder: &OutFolder,
         files: &[String],
     ) -> anyhow::Result<(Sources, Weights, Scene, Written)> {
         let mix = &mut material.mix;
@@ -264,7 +282,7 @@ impl Separate {
         let mut scene = Scene::new(stft.bins());
         let (sources, weights) = match known {
             Some(known) if self.free(true) == 0 => {
-                let aside = folder.file("H");
+                let aside = folder.file(earlier::ASIDE);
                 self.supervised(known, mix, stft, settings, begun, &aside, &mut scene, &mut stems)?
             }
             known => {
@@ -281,7 +299,7 @@ impl Separate {
                 (sources, Weights::Here(h))
             }
         };
-        Ok((sources, weights, scene, stems.finish()?))
+        Ok((sources, weights, scene, stems.complete()?))
     }
 
     fn settings(&self) -> anyhow::Result<klnmf::Settings> {
@@ -331,13 +349,12 @@ impl Separate {
     }
 
     /// Checks that all results can be written and none replaces an input.
-    fn folder(&self, files: &[String]) -> anyhow::Result<OutFolder<'_>> {
+    fn folder(&self, files: &[String]) -> anyhow::Result<OutFolder> {
         let train =
             self.train.iter().filter_map(|option| option.split_once('=')).map(|(_, file)| file.into());
         let inputs: Vec<PathBuf> =
             self.path.iter().chain(&self.dictionary).chain(&self.evaluate).cloned().chain(train).collect();
-        let mut names = vec!["model.npz", "picture.svg", "index.html"];
-        names.extend(files.iter().map(String::as_str));
+        let names = results(files);
         let folder = OutFolder::new(&self.out, &inputs, &names)?;
         if let Some(save) = &self.save {
             input::check_model_name("--save", save)?;
@@ -390,4 +407,9 @@ impl Method {
             Method::Newton => Solver::Newton,
         }
     }
+}
+
+/// Everything that a run with these stems writes.
+fn results(stems: &[String]) -> Vec<&str> {
+    [MODEL, PICTURE, PAGE].into_iter().chain(stems.iter().map(String::as_str)).collect()
 }
