@@ -3,9 +3,8 @@
 use crate::sound::not_finite;
 use crate::{Error, Sound};
 use klnmf_io::NewFile;
-use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::path::Path;
 
 /// How samples are stored in a WAV file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,11 +51,11 @@ impl WavFormat {
 }
 
 /// A WAV file in the making. It appears, complete, when it is [finished](WavFile::finish); dropped before that, it leaves
-/// nothing behind.
+/// nothing behind. It is open only while something is written, so that there can be many.
 pub struct WavFile {
-    path: PathBuf,
-    wav: hound::WavWriter<BufWriter<File>>,
     file: NewFile,
+    /// Bytes before the samples; the last four say how many bytes of samples there are.
+    header: usize,
     format: WavFormat,
     rate: u32,
     channels: usize,
@@ -69,17 +68,13 @@ impl WavFile {
     /// Begins the file that will be at `path`.
     pub fn create(path: &Path, rate: u32, channels: usize, format: WavFormat) -> Result<Self, Error> {
         format.check(rate, channels, 0)?;
-        let spec = hound::WavSpec {
-            channels: u16::try_from(channels).unwrap_or(u16::MAX),
-            sample_rate: rate,
-            bits_per_sample: format.bits(),
-            sample_format: format.kind(),
-        };
-        let file = NewFile::create(path)?;
-        let wav =
-            file.writer().map_err(hound::Error::IoError).and_then(|out| hound::WavWriter::new(out, spec));
-        let wav = wav.map_err(|why| cannot(path, why))?;
-        Ok(Self { path: path.to_owned(), wav, file, format, rate, channels, len: 0, clipped: 0 })
+        let mut file = NewFile::create(path)?;
+        let header = file.visit(|out| {
+            let header = header(rate, channels, format)?;
+            out.write_all(&header)?;
+            Ok(header.len())
+        })?;
+        Ok(Self { file, header, format, rate, channels, len: 0, clipped: 0 })
     }
 
     /// Appends samples of every channel.
@@ -97,42 +92,88 @@ impl WavFile {
             return Err(Error::signal("channel", c, format!("is {value} at sample {place}")));
         }
         self.format.check(self.rate, self.channels, self.len + len as u64)?;
+        let (end, bytes) = (self.bytes(), self.encoded(piece, len));
+        self.file.visit(|out| {
+            out.seek(SeekFrom::Start(end))?;
+            out.write_all(&bytes)
+        })?;
         self.len += len as u64;
-        self.put(piece, len).map_err(|why| cannot(&self.path, why))
+        Ok(())
     }
 
-    fn put<S: AsRef<[f64]>>(&mut self, piece: &[S], len: usize) -> hound::Result<()> {
+    /// Samples as the file has them: little end first, 8 bits without a sign.
+    fn encoded<S: AsRef<[f64]>>(&mut self, piece: &[S], len: usize) -> Vec<u8> {
+        let width = usize::from(self.format.bits() / 8);
         let unit = 2f64.powi(i32::from(self.format.bits()) - 1);
+        let mut bytes = Vec::with_capacity(len * piece.len() * width);
         for i in 0..len {
             for channel in piece {
                 let sample = channel.as_ref()[i];
                 if self.format == WavFormat::Float32 {
-                    self.wav.write_sample(sample as f32)?;
+                    bytes.extend((sample as f32).to_le_bytes());
                     continue;
                 }
                 let level = (sample * unit).round();
                 let kept = level.clamp(-unit, unit - 1.0);
                 self.clipped += usize::from(kept != level);
-                self.wav.write_sample(kept as i32)?;
+                let kept = if self.format == WavFormat::Int8 { kept + unit } else { kept };
+                bytes.extend(&(kept as i32).to_le_bytes()[..width]);
             }
         }
-        Ok(())
+        bytes
+    }
+
+    /// Bytes of the file so far.
+    pub fn bytes(&self) -> u64 {
+        self.header as u64 + self.len * self.channels as u64 * u64::from(self.format.bits() / 8)
+    }
+
+    /// How many samples had to be clipped to the range of whole numbers.
+    pub fn clipped(&self) -> usize {
+        self.clipped
+    }
+
+    /// Completes what has been written and brings it to the disk, so that finishing is a matter of its name only.
+    pub fn complete(&mut self) -> Result<(), Error> {
+        // No file is longer than 4 GiB: that is checked before every piece.
+        let (whole, header) = (self.bytes() as u32, self.header as u32);
+        self.file.visit(|out| {
+            out.seek(SeekFrom::Start(4))?;
+            out.write_all(&(whole - 8).to_le_bytes())?;
+            out.seek(SeekFrom::Start(u64::from(header) - 4))?;
+            out.write_all(&(whole - header).to_le_bytes())
+        })?;
+        Ok(self.file.sync()?)
     }
 
     /// Puts the file in its place, and says how many samples had to be clipped to the range of whole numbers.
-    pub fn finish(self) -> Result<usize, Error> {
-        self.wav.finalize().map_err(|why| cannot(&self.path, why))?;
+    pub fn finish(mut self) -> Result<usize, Error> {
+        self.complete()?;
         self.file.keep()?;
         Ok(self.clipped)
     }
+
+    /// Puts a file that has been [completed](WavFile::complete) in another place of the same file system.
+    pub fn keep_at(self, path: &Path) -> Result<(), Error> {
+        Ok(self.file.keep_at(path)?)
+    }
 }
 
-fn cannot(path: &Path, why: hound::Error) -> Error {
-    let why = match why {
+/// What a WAV file without samples consists of.
+fn header(rate: u32, channels: usize, format: WavFormat) -> io::Result<Vec<u8>> {
+    let spec = hound::WavSpec {
+        channels: u16::try_from(channels).unwrap_or(u16::MAX),
+        sample_rate: rate,
+        bits_per_sample: format.bits(),
+        sample_format: format.kind(),
+    };
+    let mut bytes = Cursor::new(Vec::new());
+    let written = hound::WavWriter::new(&mut bytes, spec).and_then(hound::WavWriter::finalize);
+    written.map_err(|why| match why {
         hound::Error::IoError(why) => why,
         why => io::Error::other(why),
-    };
-    klnmf_io::Error::Write { path: path.to_owned(), why }.into()
+    })?;
+    Ok(bytes.into_inner())
 }
 
 /// Writes a WAV file, in full or not at all, and says how many samples had to be clipped to the range of whole numbers.

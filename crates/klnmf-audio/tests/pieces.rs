@@ -104,6 +104,37 @@ fn a_file_in_pieces_is_the_file() {
     }
 }
 
+/// The samples are our own work; another writer has the same bytes.
+#[test]
+fn a_wav_file_is_what_others_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one.wav"), folder.path().join("two.wav"));
+    let formats = [WavFormat::Int8, WavFormat::Int16, WavFormat::Int24, WavFormat::Int32, WavFormat::Float32];
+    for (format, bits) in formats.into_iter().zip([8, 16, 24, 32, 32]) {
+        for channels in [1, 2, 6] {
+            let float = format == WavFormat::Float32;
+            let sound = Sound::new(8000, (0..channels).map(|c| noise(333, c + 1)).collect()).unwrap();
+            write_wav(&one, &sound, format).unwrap();
+            let sample_format = if float { hound::SampleFormat::Float } else { hound::SampleFormat::Int };
+            let spec = hound::WavSpec {
+                channels: channels as u16,
+                sample_rate: 8000,
+                bits_per_sample: bits,
+                sample_format,
+            };
+            let mut wav = hound::WavWriter::create(&two, spec).unwrap();
+            for (i, c) in (0..333).flat_map(|i| (0..channels as usize).map(move |c| (i, c))) {
+                let x = sound.channels[c][i];
+                let unit = 2f64.powi(i32::from(bits) - 1);
+                let level = (x * unit).round().clamp(-unit, unit - 1.0);
+                if float { wav.write_sample(x as f32) } else { wav.write_sample(level as i32) }.unwrap();
+            }
+            wav.finalize().unwrap();
+            assert!(fs::read(&one).unwrap() == fs::read(&two).unwrap(), "{format:?}, {channels} channels");
+        }
+    }
+}
+
 #[test]
 fn a_wav_file_appears_when_it_is_finished() {
     let folder = tempfile::tempdir().unwrap();

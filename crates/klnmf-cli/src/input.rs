@@ -58,12 +58,13 @@ pub fn check_outputs(inputs: &[PathBuf], outputs: &[PathBuf]) -> anyhow::Result<
     Ok(())
 }
 
-/// Fails if the name of a model is that of another kind of file.
-pub fn check_model_name(path: &Path) -> anyhow::Result<()> {
+/// Fails if the name of a model, given with `option`, is that of another kind of file.
+pub fn check_model_name(option: &str, path: &Path) -> anyhow::Result<()> {
     if path.extension().is_none_or(|e| e.eq_ignore_ascii_case("npz")) {
         return Ok(());
     }
-    bail!("--out {}: the result is a .npz file, give a name that ends so; for CSV see --csv", path.display())
+    let csv = if option == "--out" { "; for CSV see --csv" } else { "" };
+    bail!("{option} {}: the result is a .npz file, give a name that ends so{csv}", path.display())
 }
 
 /// Fails before the work if it cannot fit in the memory that is free, where the system tells.

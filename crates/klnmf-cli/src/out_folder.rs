@@ -2,23 +2,24 @@
 
 use anyhow::{Context, bail};
 use std::cell::Cell;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The folder of the results, made when the input has been read and before the work, so that this cannot fail for that.
-pub struct OutFolder<'a> {
-    path: &'a Path,
+pub struct OutFolder {
+    path: PathBuf,
     inputs: Vec<PathBuf>,
     /// Whether it was made here.
     made: Cell<bool>,
 }
 
-impl<'a> OutFolder<'a> {
+impl OutFolder {
     /// Fails if any of these files could not be written there, or is one of the inputs.
-    pub fn new(path: &'a Path, inputs: &[PathBuf], files: &[&str]) -> anyhow::Result<Self> {
+    pub fn new(path: &Path, inputs: &[PathBuf], files: &[&str]) -> anyhow::Result<Self> {
         if path.exists() && !path.is_dir() {
             bail!("--out {}: it is a file, give the name of a folder", path.display());
         }
-        let folder = Self { path, inputs: inputs.to_vec(), made: Cell::new(false) };
+        let folder = Self { path: path.to_owned(), inputs: inputs.to_vec(), made: Cell::new(false) };
         if path.exists() {
             let files: Vec<PathBuf> = files.iter().map(|name| folder.file(name)).collect();
             crate::input::check_outputs(inputs, &files)?;
@@ -28,9 +29,28 @@ impl<'a> OutFolder<'a> {
 
     /// Makes the folder if it is not there.
     pub fn create(&self) -> anyhow::Result<()> {
-        let path = self.path;
+        let path = &self.path;
         self.made.set(self.made.get() || !path.exists());
         std::fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))
+    }
+
+    /// Makes a new folder in it, with this name or, if that is taken, a number after it.
+    pub fn inner(&self, name: &str) -> anyhow::Result<Self> {
+        let numbered = |n: usize| if n == 1 { name.to_owned() } else { format!("{name}-{n}") };
+        for path in (1..).map(|n| self.path.join(numbered(n))) {
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path, inputs: Vec::new(), made: Cell::new(true) }),
+                Err(why) if why.kind() == ErrorKind::AlreadyExists => {}
+                Err(why) => {
+                    return Err(why).with_context(|| format!("cannot make the folder {}", path.display()));
+                }
+            }
+        }
+        bail!("cannot make a folder in {}", self.path.display())
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether a file in it is one of the inputs.
@@ -45,11 +65,11 @@ impl<'a> OutFolder<'a> {
     }
 }
 
-impl Drop for OutFolder<'_> {
+impl Drop for OutFolder {
     /// Work that fails leaves no empty folder behind; one that holds anything is not removed.
     fn drop(&mut self) {
         if self.made.get() {
-            let _ = std::fs::remove_dir(self.path);
+            let _ = std::fs::remove_dir(&self.path);
         }
     }
 }

@@ -5,6 +5,12 @@ mod common;
 use common::Place;
 use klnmf_audio::{Sound, WavFormat, read, write_wav};
 use std::fs;
+use std::path::Path;
+#[cfg(unix)]
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+};
 
 /// Three seconds of two of the built-in instruments and their sum, on two channels of different loudness.
 fn duo(place: &Place) -> [Sound; 3] {
@@ -111,7 +117,9 @@ fn inputs_and_stems_are_kept_apart() {
     fs::create_dir(place.path("col")).unwrap();
     fs::copy(place.path("mix.wav"), place.path("col/part01.wav")).unwrap();
     place.fails("separate col/part01.wav -k 2 --out col", 1, &["part01.wav", "input"]);
-    place.fails("separate mix.wav --train a=flute.wav --save mix.wav --out x", 1, &["mix.wav"]);
+    let message =
+        place.fails("separate mix.wav --train a=flute.wav --save mix.wav --out x", 1, &["--save mix.wav"]);
+    assert!(!message.contains("--csv") && !message.contains("--out"), "{message}");
     place.fails(
         "separate mix.wav --train flute=flute.wav --train bass=bass.wav --out .",
         1,
@@ -122,6 +130,12 @@ fn inputs_and_stems_are_kept_apart() {
     assert_eq!(found["files"].as_array().unwrap().len(), 2);
     assert_ne!(found["files"][0], found["files"][1]);
     assert!(distance(&stems(&place, "odd", &found), &mix) < 1e-6);
+    // No stem is hidden, nor goes anywhere else.
+    let found =
+        place.json("separate mix.wav --train ..=flute.wav --train .x=bass.wav --per-source 4 --out dots");
+    assert_eq!(found["files"], serde_json::json!(["_..wav", "_x.wav"]));
+    assert_eq!(found["sources"], serde_json::json!(["..", ".x"]));
+    assert!(distance(&stems(&place, "dots", &found), &mix) < 1e-6);
     // A separation with bundled components can serve as a dictionary.
     place.json("separate mix.wav -k 8 --sources 3 --max-iter 20 --out s1");
     let again = place.json("separate mix.wav --dictionary s1/model.npz --out s2");
@@ -197,6 +211,7 @@ fn bad_sounds_get_one_line() {
     let text = place.ok("separate cut.wav --components 2 --max-iter 10 --out cut");
     assert!(text.contains("note"), "{text}");
     place.fails("separate mix.wav --train flute --out x", 1, &["--train flute"]);
+    place.fails("separate mix.wav --train =flute.wav --out x", 1, &["--train =flute.wav"]);
     place.fails("separate mix.wav --overlap 0.2 --components 2 --out x", 1, &["--overlap"]);
     place.fails("separate mix.wav --window 0 --components 2 --out x", 1, &["--window"]);
     place.fails("separate mix.wav --components 0 --out x", 1, &["--components 0"]);
@@ -264,35 +279,64 @@ fn blocks_make_no_difference() {
     }
 }
 
+/// Hidden files in a folder.
+fn hidden(folder: &Path) -> Vec<fs::DirEntry> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).collect()
+}
+
+/// Two thousand seconds of noise, and a dictionary for them; what the dictionary was learned with is in the folder d.
 #[cfg(unix)]
-#[test]
-fn ctrl_c_keeps_the_stems_so_far() {
-    let place = Place::new();
-    duo(&place);
+fn long_work(place: &Place) {
+    duo(place);
     place.json(
         "separate mix.wav --train flute=flute.wav --train bass=bass.wav --per-source 12 --save d.npz --out d",
     );
     let long: Vec<f64> = (0..16_000_000u64).map(|i| ((i * 7919) % 1009) as f64 / 1009.0 - 0.5).collect();
     write_wav(&place.path("long.wav"), &Sound::new(8000, vec![long]).unwrap(), WavFormat::Int16).unwrap();
-    let mut command = place.command("separate long.wav --dictionary d.npz --tol 1e-6 --json --out out");
-    let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    let hidden = || -> Vec<fs::DirEntry> {
-        let entries = fs::read_dir(place.path("out")).into_iter().flatten().flatten();
-        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).collect()
-    };
-    // The first block has been written, into files that do not have their names yet.
-    while !hidden().iter().any(|entry| entry.metadata().is_ok_and(|about| about.len() > 100_000)) {
+}
+
+/// The long work on its way into a folder: its first block has been written.
+#[cfg(unix)]
+fn begun(place: &Place, out: &str) -> Child {
+    let line = format!("separate long.wav --dictionary d.npz --tol 1e-6 --json --out {out}");
+    let mut command = place.command(&line);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let large = |entry: &fs::DirEntry| entry.metadata().is_ok_and(|about| about.len() > 100_000);
+    while !hidden(&place.path(out)).iter().any(large) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert!(!place.path("out/flute.wav").exists());
-    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    child
+}
+
+#[cfg(unix)]
+fn ctrl_c(child: &Child) {
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
+}
+
+/// What an interrupted run says.
+#[cfg(unix)]
+fn interrupted(child: Child) -> serde_json::Value {
+    ctrl_c(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["status"], "interrupted");
     assert!(found["notes"].to_string().contains("interrupted"), "{}", found["notes"]);
-    assert!(hidden().is_empty());
+    found
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_the_stems_so_far() {
+    let place = Place::new();
+    long_work(&place);
+    let child = begun(&place, "out");
+    // Files do not have their names yet.
+    assert!(!place.path("out/flute.wav").exists());
+    let found = interrupted(child);
+    assert!(hidden(&place.path("out")).is_empty());
     let (parts, whole) = (stems(&place, "out", &found), read(&place.path("long.wav")).unwrap());
     let len = parts[0].len();
     assert!(len > 10_000 && len < whole.len() && found["samples"].as_u64() == Some(len as u64));
@@ -300,6 +344,124 @@ fn ctrl_c_keeps_the_stems_so_far() {
     assert!(distance(&parts, &beginning) < 1e-6);
     let model = klnmf_io::read_model::<f64>(&place.path("out/model.npz")).unwrap();
     assert_eq!(model.h.cols() as u64, found["shape"][1].as_u64().unwrap());
+    // They are no whole results: those of the next run take their place.
+    place.json("separate mix.wav --dictionary d.npz --out out");
+    assert_eq!(read(&place.path("out/flute.wav")).unwrap().len(), 16_000);
+}
+
+/// Whole results of an earlier run stay, and what there is of the new ones is beside them.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_takes_nothing_away() {
+    let place = Place::new();
+    long_work(&place);
+    let names = ["flute.wav", "bass.wav", "model.npz", "picture.svg", "index.html"];
+    let content = || names.map(|name| fs::read(place.path("d").join(name)).unwrap());
+    let before = content();
+    for folder in ["d/interrupted", "d/interrupted-2"] {
+        let found = interrupted(begun(&place, "d"));
+        assert!(content() == before && hidden(&place.path("d")).is_empty());
+        assert_eq!(found["folder"], folder);
+        assert!(found["notes"].to_string().contains(folder), "{}", found["notes"]);
+        assert!(names.iter().all(|name| place.path(folder).join(name).is_file()));
+        let parts = stems(&place, folder, &found);
+        assert_eq!(parts[0].len() as u64, found["samples"].as_u64().unwrap());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_twice_leaves_nothing() {
+    let place = Place::new();
+    long_work(&place);
+    let mut child = begun(&place, "out");
+    ctrl_c(&child);
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("once more"), "{line}");
+    ctrl_c(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(hidden(&place.path("out")).is_empty());
+}
+
+/// What runs that were killed have left is removed by the next.
+#[cfg(target_os = "linux")]
+#[test]
+fn abandoned_files_are_removed() {
+    let place = Place::new();
+    duo(&place);
+    fs::create_dir(place.path("out")).unwrap();
+    // No process has this number.
+    let gone =
+        ["part01.wav", "flute.wav", "model.npz", "H"].map(|name| format!("out/.{name}.4294967294.tmp"));
+    let stays = [format!("out/.part01.wav.{}.tmp", std::process::id()), "out/.mine.4294967294.tmp".into()];
+    gone.iter().chain(&stays).for_each(|name| drop(place.write(name, "half")));
+    place.json("separate mix.wav -k 2 --max-iter 5 --out out");
+    assert!(gone.iter().all(|name| !place.path(name).exists()));
+    assert!(stays.iter().all(|name| place.path(name).exists()));
+}
+
+/// Files are open only while they are written to, so a hundred stems need no hundred descriptors.
+#[cfg(unix)]
+#[test]
+fn many_stems_need_few_descriptors() {
+    let place = Place::new();
+    let [_, _, mix] = duo(&place);
+    let run = |options: &str| {
+        let line = format!("ulimit -n 40 && exec {} separate mix.wav {options}", env!("CARGO_BIN_EXE_klnmf"));
+        let output = Command::new("sh").current_dir(place.path("")).args(["-c", &line]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let read_all = |folder: &str| -> Vec<Sound> {
+        let files = (1..=100).map(|n| place.path(folder).join(format!("part{n:02}.wav")));
+        files.map(|file| read(&file).unwrap()).collect()
+    };
+    run("-k 100 --max-iter 2 --threads 2 --out blind");
+    assert!(distance(&read_all("blind"), &mix) < 1e-5);
+    run("--dictionary blind/model.npz --threads 2 --out known");
+    assert!(distance(&read_all("known"), &mix) < 1e-5);
+}
+
+/// Only what an earlier run has written is replaced, unless more is asked for.
+#[test]
+fn files_of_others_are_not_replaced() {
+    let place = Place::new();
+    duo(&place);
+    let line = "separate mix.wav -k 2 --max-iter 5 --out out";
+    fs::create_dir(place.path("out")).unwrap();
+    for name in ["index.html", "picture.svg", "part02.wav", "model.npz"] {
+        let path = place.write(&format!("out/{name}"), "mine");
+        place.fails(line, 1, &[name, "--out", "--force"]);
+        assert_eq!(fs::read(&path).unwrap(), b"mine");
+        assert_eq!(fs::read_dir(place.path("out")).unwrap().count(), 1);
+        fs::remove_file(path).unwrap();
+    }
+    // Its own files are replaced, but not if they have been changed.
+    place.ok(line);
+    place.ok(line);
+    let page = fs::read(place.path("out/index.html")).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    for (name, content) in [("index.html", page.as_slice()), ("part01.wav", b"mine")] {
+        let path = place.write(&format!("out/{name}"), content);
+        place.fails(line, 1, &[name, "--out", "--force"]);
+        assert_eq!(fs::read(path).unwrap(), content);
+        place.ok(&format!("{line} --force"));
+        place.ok(line);
+    }
+    assert_eq!(read(&place.path("out/part01.wav")).unwrap().len(), 16_000);
+}
+
+/// The memory for learning is asked for before it is taken.
+#[cfg(target_os = "linux")]
+#[test]
+fn learning_that_does_not_fit_is_refused() {
+    let place = Place::new();
+    duo(&place);
+    // Ten minutes make terabytes of spectra if there is one for every sample.
+    let long = Sound::new(8000, vec![vec![0.0; 4_800_000]]).unwrap();
+    write_wav(&place.path("long.wav"), &long, WavFormat::Int8).unwrap();
+    let line = "separate mix.wav --train a=long.wav --window 2000 --overlap 0.99999 --out x";
+    place.fails(line, 1, &["--train", "memory"]);
 }
 
 /// A sample that is no number far into a recording ends the work, and nothing is left of it.

@@ -1,10 +1,12 @@
 //! Files that are either written in full or not at all.
 
 use crate::Error;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Writes a file so that it appears complete or not at all.
 ///
@@ -30,7 +32,8 @@ pub struct NewFile {
     /// What the caller calls it, for messages.
     path: PathBuf,
     target: PathBuf,
-    file: File,
+    /// None while it is closed.
+    file: Option<File>,
     /// None for what is not a regular file and is written to directly.
     unfinished: Option<Unfinished>,
 }
@@ -51,26 +54,65 @@ impl NewFile {
             let (file, unfinished) = Unfinished::beside(&target)?;
             (file, Some(unfinished))
         };
-        Ok(Self { path: path.to_owned(), target, file, unfinished })
+        Ok(Self { path: path.to_owned(), target, file: Some(file), unfinished })
     }
 
     /// A file that never appears, with a hidden name made of `path`, whatever may be there.
     pub(crate) fn hidden(path: &Path) -> Result<Self, Error> {
         let begin = || {
             let (file, unfinished) = Unfinished::beside(path)?;
-            Ok(Self { path: path.to_owned(), target: path.to_owned(), file, unfinished: Some(unfinished) })
+            let (path, target) = (path.to_owned(), path.to_owned());
+            Ok(Self { path, target, file: Some(file), unfinished: Some(unfinished) })
         };
         begin().map_err(|why| Error::Write { path: path.to_owned(), why })
     }
 
-    /// A writer to it; all that are had share one place in the file.
+    /// A writer to it; all that are had share one place in the file, until it is closed.
     pub fn writer(&self) -> io::Result<BufWriter<File>> {
-        Ok(BufWriter::new(self.file.try_clone()?))
+        let file = self.file.as_ref().map_or_else(|| self.reopened(), File::try_clone)?;
+        Ok(BufWriter::new(file))
     }
 
     /// The file itself, to read back what has been written.
-    pub(crate) fn file(&mut self) -> &mut File {
-        &mut self.file
+    pub(crate) fn file(&mut self) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            self.file = Some(self.reopened()?);
+        }
+        self.file.as_mut().ok_or_else(|| io::Error::other("the file is closed"))
+    }
+
+    /// Does something with the file, opened at its beginning, and closes it again: of many files that are filled at the same
+    /// time, only those need be open that are being written to. What is not a regular file stays open, where it was.
+    pub fn visit<V>(&mut self, work: impl FnOnce(&mut File) -> io::Result<V>) -> Result<V, Error> {
+        if self.unfinished.is_some() {
+            self.file = None;
+        }
+        let result = self.file().and_then(work);
+        if self.unfinished.is_some() {
+            self.file = None;
+        }
+        result.map_err(|why| Error::Write { path: self.path.clone(), why })
+    }
+
+    fn reopened(&self) -> io::Result<File> {
+        let path = self.unfinished.as_ref().map_or(&self.target, |unfinished| &unfinished.path);
+        // Not while all that is unfinished is being removed.
+        let _all = all_unfinished();
+        File::options().read(true).write(true).open(path)
+    }
+
+    /// Synchronises it with the disk, so that keeping it is a matter of its name only. Writers must have been flushed.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.synchronised().map_err(|why| Error::Write { path: self.path.clone(), why })
+    }
+
+    fn synchronised(&self) -> io::Result<()> {
+        match (&self.unfinished, &self.file) {
+            // A device may not know what that is.
+            (None, _) => Ok(()),
+            (_, Some(file)) => file.sync_all(),
+            (_, None) => self.reopened()?.sync_all(),
+        }
     }
 
     /// Synchronises it with the disk and puts it in its place; writers must have been flushed.
@@ -78,12 +120,20 @@ impl NewFile {
         self.settle().map_err(|why| Error::Write { path: self.path.clone(), why })
     }
 
+    /// [Keeps](NewFile::keep) it at another path of the same file system. What is written to directly stays where it is.
+    pub fn keep_at(mut self, path: &Path) -> Result<(), Error> {
+        self.path = path.to_owned();
+        self.target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        self.keep()
+    }
+
     fn settle(&self) -> io::Result<()> {
         let Some(unfinished) = &self.unfinished else { return Ok(()) };
-        self.file.sync_all()?;
+        self.synchronised()?;
         if let Ok(old) = fs::metadata(&self.target) {
             fs::set_permissions(&unfinished.path, old.permissions())?;
         }
+        let _all = all_unfinished();
         fs::rename(&unfinished.path, &self.target)
     }
 }
@@ -105,13 +155,57 @@ struct Unfinished {
 impl Unfinished {
     fn beside(path: &Path) -> io::Result<(File, Self)> {
         let path = beside(path)?;
+        let mut all = all_unfinished();
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+        all.insert(path.clone());
         Ok((file, Self { path }))
     }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
+        let mut all = all_unfinished();
         let _ = fs::remove_file(&self.path);
+        all.remove(&self.path);
     }
+}
+
+/// The temporary files of this process.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn all_unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the temporary files of this process. Only for one that ends right after: whoever begins, keeps or drops a file
+/// from now on waits for ever.
+pub fn abandon_unfinished() {
+    let all = all_unfinished();
+    all.iter().for_each(|path| drop(fs::remove_file(path)));
+    std::mem::forget(all);
+}
+
+/// Removes temporary files that processes which are gone have left in a folder, of files that `ours` knows by their names.
+/// That a process is gone can be seen on Linux; elsewhere nothing is removed.
+pub fn remove_abandoned(folder: &Path, ours: impl Fn(&str) -> bool) {
+    let processes = Path::new("/proc");
+    if !processes.join("self").exists() {
+        return;
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let left = name
+            .to_str()
+            .and_then(taken_apart)
+            .is_some_and(|(file, process)| ours(file) && !processes.join(process.to_string()).exists());
+        if left && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The file and the process that a temporary name was made of by [`beside`].
+fn taken_apart(name: &str) -> Option<(&str, u32)> {
+    let (file, process) = name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?;
+    Some((file, process.parse().ok()?))
 }

@@ -48,7 +48,7 @@ impl Spool {
     pub(crate) fn write_npy(&mut self, out: &mut impl Write) -> io::Result<()> {
         write_header(out, "<f8", &[self.rows as u64, self.cols as u64])?;
         self.out.flush()?;
-        let file = self.file.file();
+        let file = self.file.file()?;
         file.rewind()?;
         let copied = io::copy(file, out)?;
         if copied != 8 * (self.rows * self.cols) as u64 {

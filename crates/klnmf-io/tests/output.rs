@@ -106,3 +106,47 @@ fn a_file_that_is_filled_over_time() {
     kept.keep().unwrap();
     assert_eq!((fs::read(&file.path).unwrap(), files(file.folder.path()).len()), (b"one two.".to_vec(), 1));
 }
+
+#[test]
+fn files_that_are_closed_in_between() {
+    let file = temporary("out.csv", b"old");
+    let mut new = NewFile::create(&file.path).unwrap();
+    for part in [b"one ", b"two."] {
+        new.visit(|out| {
+            out.seek(SeekFrom::End(0))?;
+            out.write_all(part)
+        })
+        .unwrap();
+        assert_eq!(fs::read(&file.path).unwrap(), b"old");
+    }
+    new.visit(|out| out.write_all(b"ONE")).unwrap();
+    new.sync().unwrap();
+    let other = file.folder.path().join("other.csv");
+    new.keep_at(&other).unwrap();
+    assert_eq!(
+        (fs::read(&file.path).unwrap(), fs::read(&other).unwrap()),
+        (b"old".to_vec(), b"ONE two.".to_vec())
+    );
+    assert_eq!(files(file.folder.path()).len(), 2);
+    // What has been taken away is no longer there to be written to.
+    let mut new = NewFile::create(&file.path).unwrap();
+    new.visit(|out| out.write_all(b"half")).unwrap();
+    let hidden = files(file.folder.path()).into_iter().find(|name| name.starts_with('.')).unwrap();
+    fs::remove_file(file.folder.path().join(hidden)).unwrap();
+    assert!(message(new.visit(|out| out.write_all(b"more"))).starts_with("cannot write "));
+    assert_eq!(fs::read(&file.path).unwrap(), b"old");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_dead_process_has_left_is_removed() {
+    let file = temporary(".out.csv.4294967294.tmp", b"left");
+    let there = |name: &str| file.folder.path().join(name).exists();
+    let living = format!(".out.csv.{}.tmp", std::process::id());
+    for name in [living.as_str(), ".other.csv.4294967294.tmp", "out.csv.4294967294.tmp", ".out.csv.x.tmp"] {
+        fs::write(file.folder.path().join(name), "kept").unwrap();
+    }
+    klnmf_io::remove_abandoned(file.folder.path(), |name| name == "out.csv");
+    assert!(!there(".out.csv.4294967294.tmp") && there(&living) && there(".other.csv.4294967294.tmp"));
+    assert!(there("out.csv.4294967294.tmp") && there(".out.csv.x.tmp"));
+}

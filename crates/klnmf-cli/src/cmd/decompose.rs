@@ -72,7 +72,7 @@ impl Decompose {
         let outputs: Vec<PathBuf> =
             [Some(&self.out), self.csv.as_ref()].into_iter().flatten().cloned().collect();
         input::check_outputs(&[self.data.path.clone(), self.dictionary.clone()], &outputs)?;
-        input::check_model_name(&self.out)?;
+        input::check_model_name("--out", &self.out)?;
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
         let Dictionary { w, parts, rows } = self.dictionary(&table)?;

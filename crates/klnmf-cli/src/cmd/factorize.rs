@@ -117,7 +117,7 @@ impl Factorize {
         settings.validate()?;
         self.check_options()?;
         input::check_outputs(std::slice::from_ref(&self.data.path), &self.outputs())?;
-        input::check_model_name(&self.out)?;
+        input::check_model_name("--out", &self.out)?;
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
         if let Some(rank) = self.rank {

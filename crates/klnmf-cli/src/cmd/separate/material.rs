@@ -25,7 +25,7 @@ impl Separate {
         let named = |option: &String| -> anyhow::Result<(String, Sound)> {
             let (name, file) = option
                 .split_once('=')
-                .filter(|(name, file)| !name.is_empty() && !file.is_empty())
+                .filter(|(name, file)| !name.trim().is_empty() && !file.is_empty())
                 .with_context(|| {
                     format!("--train {option}: give a name and a file, as in piano=piano.wav")
                 })?;

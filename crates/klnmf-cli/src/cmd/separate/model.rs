@@ -171,17 +171,17 @@ impl Sources {
     }
 }
 
-/// Writes the model with the facts that do not change from run to run; `stems` as in [`super::leftovers`].
+/// Writes the model with the facts that do not change from run to run; `written` as in [`super::earlier`].
 pub fn write(
     path: &Path,
     sources: &Sources,
     weights: Weights,
-    stems: Value,
+    written: Value,
     facts: &Map<String, Value>,
 ) -> anyhow::Result<()> {
     let mut metadata = facts.clone();
-    metadata.insert("stems".into(), stems);
-    ["seconds", "threads", "files"].iter().for_each(|key| drop(metadata.remove(*key)));
+    metadata.insert("written".into(), written);
+    ["seconds", "threads", "folder", "files"].iter().for_each(|key| drop(metadata.remove(*key)));
     metadata.insert("kind".into(), json!("separation"));
     metadata.insert("klnmf".into(), json!(env!("CARGO_PKG_VERSION")));
     let mut parts = vec![String::new(); sources.w.cols()];

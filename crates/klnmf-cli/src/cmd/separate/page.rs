@@ -4,12 +4,9 @@ use super::model::Sources;
 use super::score::Scores;
 use minijinja::{Environment, context};
 use serde_json::{Map, Value};
-use std::io::Write;
-use std::path::Path;
 
-/// Writes the page; the sounds lie beside it.
-pub fn write(
-    path: &Path,
+/// The page; the sounds lie beside it.
+pub fn html(
     name: &str,
     sources: &Sources,
     files: &[String],
@@ -17,7 +14,7 @@ pub fn write(
     notes: &[String],
     scores: Option<&Scores>,
     svg: &str,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<String> {
     let mut environment = Environment::new();
     environment.add_template("separate.html", include_str!("separate.html"))?;
     let total: f64 = sources.loudness.iter().sum();
@@ -41,7 +38,7 @@ pub fn write(
     });
     let number = |key: &str| facts[key].as_f64().unwrap_or_default();
     let whole = |key: &str| facts[key].as_u64().unwrap_or_default();
-    let page = environment.get_template("separate.html")?.render(context! {
+    Ok(environment.get_template("separate.html")?.render(context! {
         name,
         stems,
         rows,
@@ -58,6 +55,5 @@ pub fn write(
         components => sources.w.cols(),
         status => sources.status.name(),
         gap => format!("{:.1e}", sources.relative_gap),
-    })?;
-    Ok(klnmf_io::atomically(path, |out| out.write_all(page.as_bytes()))?)
+    })?)
 }

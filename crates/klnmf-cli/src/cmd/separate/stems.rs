@@ -19,22 +19,21 @@ struct Stem {
     signal: Option<Vec<f64>>,
 }
 
-/// Stems that have been written.
+/// Stems that have been written, but do not have their names yet.
 pub struct Written {
+    files: Vec<WavFile>,
     /// Of the means of the channels.
     pub waves: Vec<Thumbnail>,
     /// The means of the channels, if they were wanted.
     pub signals: Vec<Vec<f64>>,
     /// Samples per channel.
     pub samples: usize,
-    /// Samples that had to be clipped.
-    clipped: usize,
 }
 
 impl Stems {
     /// Begins the files; `whole`: the signals are wanted afterwards.
     pub fn create(
-        folder: &OutFolder<'_>,
+        folder: &OutFolder,
         files: &[String],
         (rate, channels): (u32, usize),
         format: WavFormat,
@@ -60,14 +59,14 @@ impl Stems {
         })
     }
 
-    /// Puts all files in their places.
-    pub fn finish(self) -> anyhow::Result<Written> {
-        let finish = |Stem { file, wave, signal }: Stem| Ok((file.finish()?, wave, signal));
-        let all: Vec<_> = self.all.into_par_iter().map(finish).collect::<anyhow::Result<_>>()?;
+    /// Completes all files.
+    pub fn complete(self) -> anyhow::Result<Written> {
+        let complete = |mut stem: Stem| stem.file.complete().map(|()| stem);
+        let all: Vec<Stem> = self.all.into_par_iter().map(complete).collect::<Result<_, _>>()?;
         let mut written =
-            Written { waves: Vec::new(), signals: Vec::new(), samples: self.samples, clipped: 0 };
-        for (clipped, wave, signal) in all {
-            written.clipped += clipped;
+            Written { files: Vec::new(), waves: Vec::new(), signals: Vec::new(), samples: self.samples };
+        for Stem { file, wave, signal } in all {
+            written.files.push(file);
             written.waves.push(wave);
             written.signals.extend(signal);
         }
@@ -76,9 +75,21 @@ impl Stems {
 }
 
 impl Written {
+    /// Bytes of every file.
+    pub fn bytes(&self) -> impl Iterator<Item = u64> {
+        self.files.iter().map(WavFile::bytes)
+    }
+
     /// A note if samples had to be clipped.
     pub fn clipping(&self) -> Option<String> {
         let note = "samples of the stems are beyond the range of the format and were clipped: with --format float32 nothing is";
-        (self.clipped > 0).then(|| format!("{} {note}", self.clipped))
+        let clipped: usize = self.files.iter().map(WavFile::clipped).sum();
+        (clipped > 0).then(|| format!("{clipped} {note}"))
+    }
+
+    /// Puts all files in their places in a folder.
+    pub fn keep(self, folder: &OutFolder, names: &[String]) -> anyhow::Result<()> {
+        let keep = |(file, name): (WavFile, &String)| Ok(file.keep_at(&folder.file(name))?);
+        self.files.into_iter().zip(names).try_for_each(keep)
     }
 }

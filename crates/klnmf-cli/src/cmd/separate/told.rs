@@ -10,6 +10,7 @@ use crate::cmd::thread_count;
 use crate::summary;
 use klnmf_audio::Stft;
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 impl Separate {
     /// What the JSON output says.
@@ -21,6 +22,7 @@ impl Separate {
         stems: &Written,
         sources: &Sources,
         scores: Option<&Scores>,
+        folder: &Path,
         files: &[String],
         notes: &[String],
         seconds: f64,
@@ -35,6 +37,7 @@ impl Separate {
             "relative_gap": summary::number(sources.relative_gap),
             "components": sources.w.cols(),
             "sources": sources.names,
+            "folder": folder.display().to_string(),
             "files": files,
             "rate": mix.rate(),
             "channels": mix.channels(),
@@ -97,7 +100,7 @@ impl Separate {
         }
         text += &format!(
             "results      {}: {} stems, model.npz, picture.svg, index.html\n",
-            self.out.display(),
+            facts["folder"].as_str().unwrap_or_default(),
             sources.names.len()
         );
         summary::print(&text)

@@ -1,0 +1,90 @@
+//! What sources and their files are called.
+
+use super::Separate;
+use super::material::Material;
+use super::model::Dictionary;
+
+/// The most letters of a name that a file has, and the most bytes: file systems allow 255, and hidden names need some more.
+const MOST_LETTERS: usize = 60;
+const MOST_BYTES: usize = 200;
+
+impl Separate {
+    /// The names of the sources, known ones first.
+    pub(super) fn names(&self, known: Option<&Dictionary>, material: &Material) -> Vec<String> {
+        let mut names: Vec<String> = match known {
+            Some(known) => known.names(),
+            None => material.training.iter().map(|(name, _)| name.clone()).collect(),
+        };
+        let free = self.free(!names.is_empty());
+        let what = if self.sources.is_some() { "source" } else { "part" };
+        names.extend((1..=self.sources.unwrap_or(free)).map(|n| format!("{what}{n:02}")));
+        names
+    }
+}
+
+/// File names for sources, no two alike on any file system.
+pub fn files(names: &[String]) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for name in names {
+        let safe = safe(name);
+        let taken = |file: &String| files.iter().any(|other| other.to_lowercase() == file.to_lowercase());
+        let numbered = |n: usize| if n == 1 { format!("{safe}.wav") } else { format!("{safe}-{n}.wav") };
+        let file = (1..).map(numbered).find(|file| !taken(file)).unwrap_or_default();
+        files.push(file);
+    }
+    files
+}
+
+/// Letters and digits of a name; no path, not hidden, and none of the names that Windows keeps for its devices.
+fn safe(name: &str) -> String {
+    let mut safe = String::new();
+    for c in name.trim().chars().take(MOST_LETTERS) {
+        let first = safe.is_empty();
+        let kept = c.is_alphanumeric() || "-_ ".contains(c) || (c == '.' && !first);
+        if safe.len() + c.len_utf8() <= MOST_BYTES {
+            safe.push(if kept { c } else { '_' });
+        }
+    }
+    if safe.is_empty() || is_device(&safe) { format!("_{safe}") } else { safe }
+}
+
+/// Whether Windows takes a file with this name for a device, whatever follows the first dot.
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default().trim_end().to_uppercase();
+    let port = |kind: &str| {
+        let number = stem.strip_prefix(kind).map(|rest| rest.chars().collect::<Vec<_>>());
+        matches!(number.as_deref(), Some(['0'..='9' | '¹' | '²' | '³']))
+    };
+    matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL") || port("COM") || port("LPT")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_make_safe_files() {
+        let cases = [
+            ("piano", "piano.wav"),
+            ("a/b", "a_b.wav"),
+            ("a?b", "a_b-2.wav"),
+            ("A\\B", "A_B-3.wav"),
+            ("..", "_..wav"),
+            (".hidden", "_hidden.wav"),
+            ("../../etc/x", "_._.._etc_x.wav"),
+            ("no. 1", "no. 1.wav"),
+            (" ", "_.wav"),
+            ("con", "_con.wav"),
+            ("Nul.b", "_Nul.b.wav"),
+            ("COM¹", "_COM¹.wav"),
+            ("lpt1 ", "_lpt1.wav"),
+            ("com10", "com10.wav"),
+            ("Violinen & Celli\n", "Violinen _ Celli.wav"),
+        ];
+        let names: Vec<String> = cases.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let wanted: Vec<&str> = cases.iter().map(|(_, file)| *file).collect();
+        assert_eq!(files(&names), wanted);
+        // With room for the rest of a hidden name.
+        assert!(files(&["𝒜".repeat(100)])[0].len() < 230);
+    }
+}
