@@ -1,8 +1,8 @@
 //! Section 4.2: parts of images, and how many steps to take on one factor.
 
+use super::checksum;
 use super::claim::{Check, Claim, compared};
 use super::decomposition;
-use super::experiment::checksum;
 use super::factorisation::{self, INNER, Judge, PROBLEM, with_inner};
 use super::images;
 use super::race::{ADMM, AUTO, FPA, Lab, MUA};
@@ -58,7 +58,7 @@ impl Faces {
     pub fn fingerprint(&self) -> String {
         let name = self.name.as_deref().unwrap_or("swimmer");
         let turned = if self.column_major { ", column-major" } else { "" };
-        format!("{name}, {}{turned}", checksum(self.v.as_slice().iter().copied()))
+        format!("{name}, {}{turned}", checksum::of_numbers(self.v.as_slice().iter().copied()))
     }
 
     /// Columns as images row by row.

@@ -1,11 +1,13 @@
 //! `klnmf reproduce`: the experiments of the paper, and a report to read beside it.
 
+mod checksum;
 mod claim;
 mod decomposition;
 mod experiment;
 mod faces;
 mod factorisation;
 mod images;
+mod manifest;
 mod music;
 mod page;
 mod race;
@@ -26,8 +28,9 @@ use claim::Verdict;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use experiment::{EXPERIMENTS, Experiment, Inputs};
+use manifest::Manifest;
+use page::Shown;
 use race::{Interrupted, Lab};
-use record::Record;
 use serde_json::{Map, Value, json};
 use size::Size;
 use std::cell::Cell;
@@ -171,6 +174,12 @@ impl Reproduce {
             }
         }
         let shown = page::write(&self.out)?;
+        for (experiment, damage) in &shown.left_out {
+            let name = experiment.name();
+            self.say(&format!(
+                "{name}: {damage}, so the report leaves it out: klnmf reproduce {name} measures it anew"
+            ));
+        }
         self.tell(&folder.file("index.html"), &done, &shown, interrupted)?;
         Ok(if interrupted { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
     }
@@ -225,14 +234,17 @@ impl Reproduce {
     ) -> anyhow::Result<Done> {
         let folder = data_folder(&self.out, experiment);
         let identity = self.identity(experiment, inputs);
-        match Record::manifest(&folder) {
-            Some((there, _)) if there == identity && !self.force => {
-                self.say(&format!("{label}: finished before, kept"));
-                return Ok(Done { experiment, now: false, seconds: 0.0 });
-            }
-            Some((there, _)) if there != identity => {
+        match Manifest::read(&folder) {
+            Some(there) if there.settings != identity => {
                 self.say(&format!("{label}: was measured with other settings, and is measured anew"));
             }
+            Some(there) if !self.force => match there.damage(&folder) {
+                None => {
+                    self.say(&format!("{label}: finished before, kept"));
+                    return Ok(Done { experiment, now: false, seconds: 0.0 });
+                }
+                Some(damage) => self.say(&format!("{label}: {damage}, so it is measured anew")),
+            },
             _ => {}
         }
         let begun = Instant::now();
@@ -285,13 +297,7 @@ impl Reproduce {
         command + &format!(" --seed {}", self.seed)
     }
 
-    fn tell(
-        &self,
-        index: &Path,
-        done: &[Done],
-        shown: &[(Experiment, Vec<Verdict>)],
-        interrupted: bool,
-    ) -> anyhow::Result<()> {
+    fn tell(&self, index: &Path, done: &[Done], shown: &Shown, interrupted: bool) -> anyhow::Result<()> {
         let count = |verdicts: &[Verdict], wanted| verdicts.iter().filter(|v| **v == wanted).count();
         let all = [Verdict::Agrees, Verdict::Partly, Verdict::Disagrees, Verdict::Undecided];
         if self.output.json {
@@ -300,7 +306,7 @@ impl Reproduce {
                 .map(|one| {
                     let none = Vec::new();
                     let verdicts =
-                        shown.iter().find(|(e, _)| *e == one.experiment).map_or(&none, |(_, v)| v);
+                        shown.verdicts.iter().find(|(e, _)| *e == one.experiment).map_or(&none, |(_, v)| v);
                     let claims: Map<String, Value> =
                         all.iter().map(|v| (v.key().to_owned(), count(verdicts, *v).into())).collect();
                     json!({ "name": one.experiment.name(), "measured": one.now, "seconds": one.seconds, "claims": claims })
@@ -320,7 +326,7 @@ impl Reproduce {
             return Ok(());
         }
         let mut text = String::new();
-        for (experiment, verdicts) in shown {
+        for (experiment, verdicts) in &shown.verdicts {
             let [agrees, partly, not, open] = all.map(|verdict| count(verdicts, verdict));
             let open = if open > 0 { format!(", {open} undecided") } else { String::new() };
             text += &format!(

@@ -1,8 +1,8 @@
 //! Section 4.3: the spectrogram of a recording, and its parts as sounds.
 
+use super::checksum;
 use super::claim::Claim;
 use super::decomposition;
-use super::experiment::checksum;
 use super::factorisation::{self, Judge};
 use super::race::{FPA, Lab};
 use super::record::{Record, Sheet};
@@ -54,7 +54,7 @@ impl Piece {
 
     pub fn fingerprint(&self) -> String {
         let name = self.name.as_deref().unwrap_or("ensemble");
-        format!("{name}, {}", checksum(self.sound.mono().into_iter()))
+        format!("{name}, {}", checksum::of_numbers(self.sound.mono().into_iter()))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::claim::{Claim, Verdict};
 use super::data_folder;
 use super::experiment::{EXPERIMENTS, Experiment};
+use super::manifest::Manifest;
 use super::record::Record;
 use super::section::{Body, Item};
 use crate::chart;
@@ -12,16 +13,28 @@ use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes index.html and the figures of all that is finished; the verdicts by experiment.
-pub fn write(out: &Path) -> anyhow::Result<Vec<(Experiment, Vec<Verdict>)>> {
+/// What a page shows.
+pub struct Shown {
+    /// The verdicts by experiment.
+    pub verdicts: Vec<(Experiment, Vec<Verdict>)>,
+    /// Experiments whose data are damaged, and what is wrong with them.
+    pub left_out: Vec<(Experiment, String)>,
+}
+
+/// Writes index.html and the figures of all that is finished and whole.
+pub fn write(out: &Path) -> anyhow::Result<Shown> {
     let figures = out.join("figures");
     std::fs::create_dir_all(&figures)
         .with_context(|| format!("cannot make the folder {}", figures.display()))?;
-    let (mut sections, mut verdicts) = (Vec::new(), Vec::new());
+    let (mut sections, mut verdicts, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for experiment in EXPERIMENTS {
         let folder = data_folder(out, experiment);
-        let Some((identity, machine)) = Record::manifest(&folder) else { continue };
-        let record = Record::read(&folder)?;
+        let Some(manifest) = Manifest::read(&folder) else { continue };
+        if let Some(damage) = manifest.damage(&folder) {
+            left_out.push((experiment, damage));
+            continue;
+        }
+        let record = Record::read(&folder, &manifest)?;
         let section = experiment.section(&record);
         for item in &section.items {
             for (name, svg) in standalone(item) {
@@ -30,14 +43,14 @@ pub fn write(out: &Path) -> anyhow::Result<Vec<(Experiment, Vec<Verdict>)>> {
         }
         let of = |claim: &Claim| claim.verdict();
         verdicts.push((experiment, section.claims.iter().map(of).collect()));
-        let size = identity["size"].as_str().unwrap_or_default();
+        let size = manifest.settings["size"].as_str().unwrap_or_default();
         sections.push(context! {
             name => experiment.name(),
             title => section.title,
             paper => section.paper,
             ours => section.ours,
             reduced => size != "full",
-            machine => facts(&identity, &machine),
+            machine => facts(&manifest),
             claims => section.claims.iter().map(claim).collect::<Vec<_>>(),
             items => section.items.iter().map(item).collect::<Vec<_>>(),
         });
@@ -57,7 +70,7 @@ pub fn write(out: &Path) -> anyhow::Result<Vec<(Experiment, Vec<Verdict>)>> {
         undecided => count(Verdict::Undecided),
     })?;
     klnmf_io::atomically(&out.join("index.html"), |file| file.write_all(page.as_bytes()))?;
-    Ok(verdicts)
+    Ok(Shown { verdicts, left_out })
 }
 
 /// The figure as files of its own, each with its name.
@@ -75,13 +88,14 @@ fn standalone(item: &Item) -> Vec<(String, String)> {
     }
 }
 
-fn facts(identity: &Value, machine: &Value) -> String {
+fn facts(manifest: &Manifest) -> String {
+    let Manifest { settings, machine, .. } = manifest;
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     format!(
         "{}: klnmf {}, {} threads, {} cores, {} {}, {} s in all.",
         word(&machine["command"]),
-        word(&identity["klnmf"]),
-        identity["threads"],
+        word(&settings["klnmf"]),
+        settings["threads"],
         machine["cores"],
         word(&machine["system"]),
         word(&machine["processor"]),
