@@ -114,4 +114,15 @@ mod tests {
         Manifest::remove(folder.path()).unwrap();
         assert!(Manifest::read(folder.path()).is_none());
     }
+
+    #[test]
+    fn the_recorded_report_is_whole() {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper/data");
+        let folders = std::fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path());
+        let folders: Vec<PathBuf> = folders.filter(|path| path.is_dir()).collect();
+        assert!(folders.len() >= 3);
+        for folder in folders {
+            assert_eq!(Manifest::read(&folder).unwrap().damage(&folder), None, "{}", folder.display());
+        }
+    }
 }
