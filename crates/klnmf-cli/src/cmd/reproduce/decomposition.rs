@@ -8,7 +8,7 @@ use super::race::{ADMM, AUTO, Entrant, FPA, Lab, MUA, OUR_FPA};
 use super::record::Record;
 use super::section::{Along, Item, line};
 use super::sweep::{self, Sweep};
-use super::trace::{Point, Trace};
+use super::trace::{Level, Point, Trace};
 use crate::chart::{Chart, Line};
 use crate::summary;
 use anyhow::Context;
@@ -64,8 +64,8 @@ pub fn run(lab: &Lab, v: &Mat<f64>, setup: &Setup, record: &mut Record) -> anyho
             record.traces.push(lab.race(problem, &entrant.only(update), v, factors, setup.iterations)?.0);
         }
         let paper = record.trace(problem, ADMM).cloned().context("ADMM has run")?;
-        let target = optimum.divergence() * (1.0 + SAME);
-        Sweep { problem, rho: setup.rho, target: Some(target), paper }.run(record, |entrant| {
+        let target = Some(Level::near(optimum.divergence(), SAME));
+        Sweep { problem, rho: setup.rho, target, paper }.run(record, |entrant| {
             Ok(lab.race(problem, &entrant.only(update), v, factors, setup.iterations)?.0)
         })?;
     }
@@ -266,10 +266,10 @@ fn slower(record: &Record, problem: &str) -> Check {
 
 /// Whether FPA comes near the optimum in at most half the iterations or time of another method.
 fn sooner(record: &Record, problem: &str, other: &str, along: Along) -> Check {
-    let target = Optimum::of(record, problem).value * (1.0 + NEAR);
+    let target = Level::near(Optimum::of(record, problem).value, NEAR);
     let reach = |method: &str| {
-        let point = record.trace(problem, method)?.reaches(target)?;
-        Some(if along == Along::Iterations { point.iteration as f64 } else { point.seconds })
+        let place = record.trace(problem, method)?.reaches(target)?;
+        Some(if along == Along::Iterations { place.iteration } else { place.seconds })
     };
     let (fpa, theirs) = (reach(FPA), reach(other));
     let unit = if along == Along::Iterations { "" } else { " s" };

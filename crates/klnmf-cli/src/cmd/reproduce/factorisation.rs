@@ -5,7 +5,7 @@ use super::race::{ADMM, AUTO, BEST_ADMM, Entrant, FPA, Lab, MUA, OUR_FPA};
 use super::record::Record;
 use super::section::{Along, Item, line};
 use super::sweep::{self, Sweep};
-use super::trace::Trace;
+use super::trace::{Level, Trace};
 use crate::chart::{Chart, Line};
 use anyhow::Context;
 use klnmf::{Mat, Solution, Solver};
@@ -150,7 +150,7 @@ fn table(record: &Record, id: &str, paper_times: [&str; 3]) -> Item {
             _ => "",
         };
         let at_end = trace.at_seconds(fpa.seconds());
-        let level = trace.reaches(fpa.last());
+        let level = trace.reaches(Level::plain(fpa.last()));
         let name = match sweep::best(record, PROBLEM).filter(|_| trace.method == BEST_ADMM) {
             Some(rho) => format!("ADMM, ρ = {rho}"),
             None => trace.method.clone(),
@@ -161,7 +161,8 @@ fn table(record: &Record, id: &str, paper_times: [&str; 3]) -> Item {
             format!("{:.2} s", trace.seconds()),
             format!("{:.6e}", trace.last()),
             signed(above(trace.last(), lowest)),
-            at_end.map_or_else(|| "–".into(), |p| format!("{:.6e} ({})", p.divergence, p.iteration)),
+            at_end
+                .map_or_else(|| "–".into(), |p| format!("{:.6e} ({:.0})", p.divergence, p.iteration.floor())),
             level.map_or_else(|| "–".into(), |p| format!("{:.2} s ({})", p.seconds, p.iteration)),
         ]
     };
@@ -255,15 +256,15 @@ impl<'a> Judge<'a> {
     /// At FPA's final time the others have a cost that is larger by more than 0.1 %.
     pub fn larger_at_the_same_time(&self) -> Vec<Check> {
         let check = |other: &Trace| {
-            let point = other.at_seconds(self.fpa.seconds());
-            let theirs = point.map_or(f64::INFINITY, |p| p.divergence);
+            let place = other.at_seconds(self.fpa.seconds());
+            let theirs = place.map_or(f64::INFINITY, |p| p.divergence);
             Check::new(
                 above(theirs, self.fpa.last()) > 0.1,
                 format!(
-                    "at FPA's final time {} is {} FPA, after {} accesses (more than 0.1 % above)",
+                    "at FPA's final time {} is {} FPA, after {:.0} accesses (more than 0.1 % above)",
                     other.method,
                     compared(theirs, self.fpa.last()),
-                    point.map_or(0, |p| p.iteration)
+                    place.map_or(0.0, |p| p.iteration.floor())
                 ),
             )
         };
@@ -305,7 +306,7 @@ pub fn rho_claim(record: &Record, id: &str, place: &'static str, rho: f64) -> Cl
 pub fn beyond(record: &Record) -> String {
     let sentence = |method: &str| {
         let (fpa, ours) = (record.trace(PROBLEM, FPA)?, record.trace(PROBLEM, method)?);
-        let level = match ours.reaches(fpa.last()) {
+        let level = match ours.reaches(Level::plain(fpa.last())) {
             Some(p) => format!(
                 "is as low as FPA at its end after {} accesses and {:.2} s (FPA: {:.2} s)",
                 p.iteration,

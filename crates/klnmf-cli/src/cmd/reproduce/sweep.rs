@@ -4,7 +4,7 @@ use super::claim::{Check, plain};
 use super::race::{BEST_ADMM, Entrant};
 use super::record::{Record, Sheet};
 use super::section::{Item, line};
-use super::trace::Trace;
+use super::trace::{Level, Trace};
 use crate::chart::{Chart, Line};
 
 /// The factors.
@@ -18,8 +18,8 @@ pub struct Sweep<'a> {
     pub problem: &'a str,
     /// The paper's.
     pub rho: f64,
-    /// The divergence that iterations are counted to, if there is one.
-    pub target: Option<f64>,
+    /// The level that iterations are counted to, if there is one.
+    pub target: Option<Level>,
     /// ADMM with the paper's ρ.
     pub paper: Trace,
 }
@@ -48,7 +48,7 @@ impl Sweep<'_> {
     }
 
     fn reached(&self, trace: &Trace) -> Option<usize> {
-        Some(trace.reaches(self.target?)?.iteration)
+        Some(trace.reaches(self.target?)?.iteration as usize)
     }
 
     /// Fewer iterations to the target are better, and then a lower divergence at the end.
@@ -195,7 +195,12 @@ mod tests {
         let early = Trace { points: vec![trace("", 2.0).points[1]], ..trace(ADMM, 0.0) };
         let mut late = trace(ADMM, 1.0);
         late.points[1].iteration = 50;
-        let sweep = |paper: &Trace| Sweep { problem: "p", rho: 1.0, target: Some(2.5), paper: paper.clone() };
+        let sweep = |paper: &Trace| Sweep {
+            problem: "p",
+            rho: 1.0,
+            target: Some(Level::plain(2.5)),
+            paper: paper.clone(),
+        };
         assert!(sweep(&early).rank(&early) < sweep(&early).rank(&late));
     }
 }
