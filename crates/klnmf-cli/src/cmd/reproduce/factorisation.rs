@@ -1,6 +1,6 @@
 //! The whole factorisation: all methods from the same start. The same for every data set.
 
-use super::claim::{Check, Claim, above, compared, plain, signed};
+use super::claim::{Check, Claim, above, compared, lower, margin, plain, resolution, signed, timed};
 use super::race::{ADMM, AUTO, BEST_ADMM, Entrant, FPA, Lab, MUA, OUR_FPA};
 use super::record::Record;
 use super::section::{Along, Item, line};
@@ -198,9 +198,16 @@ impl<'a> Judge<'a> {
     /// FPA takes the least time and MUA the most.
     pub fn order_of_times(&self) -> Vec<Check> {
         let quicker = |a: &Trace, b: &Trace| {
-            Check::new(
-                a.seconds() < b.seconds(),
-                format!("{} takes {:.2} s, {} {:.2} s", a.method, a.seconds(), b.method, b.seconds()),
+            Check::settled(
+                timed(|error| Some(a.seconds() + error < b.seconds())),
+                format!(
+                    "{} takes {:.3} s, {} {:.3} s (more than {} apart)",
+                    a.method,
+                    a.seconds(),
+                    b.method,
+                    b.seconds(),
+                    resolution()
+                ),
             )
         };
         vec![quicker(self.fpa, self.admm), quicker(self.admm, self.mua)]
@@ -220,26 +227,32 @@ impl<'a> Judge<'a> {
         )
     }
 
-    /// One method ends below another.
+    /// One method ends below another by more than the margin.
     pub fn ends_below(&self, a: &Trace, b: &Trace) -> Check {
-        Check::new(
-            a.last() < b.last(),
-            format!("at the end {} is {} {}", b.method, compared(b.last(), a.last()), a.method),
-        )
+        let answer = lower(a.last(), b.last());
+        let compared = compared(b.last(), a.last());
+        let (a, b) = (&a.method, &b.method);
+        let place = match answer {
+            Some(_) => format!("{compared} {a}"),
+            None => format!("as low as {a}, {compared} it"),
+        };
+        let measured = format!("at the end {b} is {place} (margin {})", margin());
+        Check::settled(answer, measured)
     }
 
-    /// After a few accesses one method is above another.
+    /// After a few accesses one method is above another by more than the margin.
     pub fn begins_above(&self, a: &Trace, b: &Trace) -> Check {
         let at = |t: &Trace| t.at_iteration(self.few()).map_or(f64::INFINITY, |p| p.divergence);
-        Check::new(
-            at(a) > at(b),
+        Check::settled(
+            lower(at(b), at(a)),
             format!(
-                "after {} accesses {} is at {}, {} at {}",
+                "after {} accesses {} is at {}, {} at {} (margin {})",
                 self.few(),
                 a.method,
                 plain(at(a)),
                 b.method,
-                plain(at(b))
+                plain(at(b)),
+                margin()
             ),
         )
     }
@@ -253,18 +266,21 @@ impl<'a> Judge<'a> {
         )
     }
 
-    /// At FPA's final time the others have a cost that is larger by more than 0.1 %.
+    /// At FPA's final time the others have a cost that is larger by more than the margin.
     pub fn larger_at_the_same_time(&self) -> Vec<Check> {
         let check = |other: &Trace| {
-            let place = other.at_seconds(self.fpa.seconds());
-            let theirs = place.map_or(f64::INFINITY, |p| p.divergence);
-            Check::new(
-                above(theirs, self.fpa.last()) > 0.1,
+            let end = self.fpa.seconds();
+            let answer =
+                timed(|error| Some(lower(self.fpa.last(), at_time(other, end + error)) == Some(true)));
+            let accesses = other.at_seconds(end).map_or(0.0, |place| place.iteration.floor());
+            Check::settled(
+                answer,
                 format!(
-                    "at FPA's final time {} is {} FPA, after {:.0} accesses (more than 0.1 % above)",
+                    "at FPA's final time {} is {} FPA, after {accesses:.0} accesses (more than {} above; time to {})",
                     other.method,
-                    compared(theirs, self.fpa.last()),
-                    place.map_or(0.0, |p| p.iteration.floor())
+                    compared(at_time(other, end), self.fpa.last()),
+                    margin(),
+                    resolution()
                 ),
             )
         };
@@ -275,21 +291,30 @@ impl<'a> Judge<'a> {
     pub fn mua_leads_early(&self) -> Vec<Check> {
         let begun = self.fpa.points.get(2).map_or(0.0, |point| point.seconds);
         let seconds = (self.fpa.seconds() / 100.0).max(begun);
-        let at = |t: &Trace| t.at_seconds(seconds).map_or(f64::INFINITY, |p| p.divergence);
-        let check = |other: &Trace| {
-            Check::new(
-                at(self.mua) < at(other),
-                format!(
-                    "after {} s MUA is at {}, {} at {}",
-                    plain(seconds),
-                    plain(at(self.mua)),
-                    other.method,
-                    plain(at(other))
-                ),
-            )
-        };
-        vec![check(self.fpa), check(self.admm)]
+        vec![self.leads_at(seconds, self.mua, self.fpa), self.leads_at(seconds, self.mua, self.admm)]
     }
+
+    /// At a time one method is below another by more than the margin.
+    pub fn leads_at(&self, seconds: f64, a: &Trace, b: &Trace) -> Check {
+        Check::settled(
+            timed(|error| lower(at_time(a, seconds), at_time(b, seconds + error))),
+            format!(
+                "after {} s {} is at {}, {} at {} (margin {}; time to {})",
+                plain(seconds),
+                a.method,
+                plain(at_time(a, seconds)),
+                b.method,
+                plain(at_time(b, seconds)),
+                margin(),
+                resolution()
+            ),
+        )
+    }
+}
+
+/// The divergence at a time; infinite before the start.
+fn at_time(trace: &Trace, seconds: f64) -> f64 {
+    trace.at_seconds(seconds).map_or(f64::INFINITY, |place| place.divergence)
 }
 
 /// The claim about ρ.
@@ -298,7 +323,7 @@ pub fn rho_claim(record: &Record, id: &str, place: &'static str, rho: f64) -> Cl
         paper: format!("ρ = {rho} is the optimal parameter of ADMM"),
         place,
         figure: format!("{id}-rho"),
-        checks: vec![sweep::check(record, PROBLEM, rho)],
+        checks: vec![sweep::check(record, PROBLEM, rho, 0.0)],
     }
 }
 
@@ -372,6 +397,40 @@ pub mod tests {
         assert!(Judge::new(&early).unwrap().mua_leads_early().iter().all(|check| check.holds));
         assert!(!Judge::new(&paper_is_wrong).unwrap().mua_leads_early().iter().any(|check| check.holds));
         assert!(Judge::new(&record(vec![])).is_none());
+    }
+
+    #[test]
+    fn small_differences_are_left_open() {
+        let alike = record(vec![
+            made_up(FPA, 10.0, 2.0, 0.1),
+            made_up(ADMM, 10.005, 2.0, 0.1),
+            made_up(MUA, 9.995, 2.0, 0.1 + 4e-6),
+        ]);
+        let judge = Judge::new(&alike).unwrap();
+        let mut checks = vec![
+            judge.ends_below(judge.fpa, judge.admm),
+            judge.ends_below(judge.fpa, judge.mua),
+            judge.begins_above(judge.admm, judge.fpa),
+            judge.leads_at(50.0, judge.fpa, judge.mua),
+        ];
+        checks.extend(judge.order_of_times());
+        for check in &checks {
+            assert!(check.open && !check.holds, "{}", check.measured);
+            assert!(
+                check.measured.contains("0.1 %") || check.measured.contains("5 ms"),
+                "{}",
+                check.measured
+            );
+        }
+        assert!(checks[0].measured.contains("as low as"));
+        // A few milliseconds decide where lines are steep.
+        let steep = record(vec![
+            made_up(FPA, 10.0, 100.0, 1e-4),
+            made_up(ADMM, 10.0, 100.0, 1e-4),
+            made_up(MUA, 10.0, 90.0, 1e-4),
+        ]);
+        let judge = Judge::new(&steep).unwrap();
+        assert!(judge.leads_at(6e-3, judge.mua, judge.fpa).open);
     }
 
     #[test]
