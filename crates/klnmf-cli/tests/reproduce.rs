@@ -278,7 +278,7 @@ fn given_images_and_recordings_are_used() {
     place.ok("reproduce faces --tiny --faces faces --quiet");
     let page = fs::read_to_string(place.path("report/index.html")).unwrap();
     assert!(page.contains("The images are those of faces.") && !page.contains("Swimmer"));
-    assert!(page.contains("V is 16 × 12"));
+    assert!(page.contains("V is 16 × 12") && page.contains("All 12 images are used."));
     // An image is in the data as it was, relative to its brightest pixel.
     let parts = fs::read_to_string(place.path("report/data/faces/parts.csv")).unwrap();
     let first: Vec<f64> =
@@ -292,11 +292,14 @@ fn given_images_and_recordings_are_used() {
     assert_eq!(place.json("reproduce faces --tiny --faces faces")["experiments"][0]["measured"], true);
 
     let sound =
-        klnmf_audio::Sound::new(8000, vec![(0..8000).map(|i| (f64::from(i) * 0.3).sin() * 0.4).collect()]);
+        klnmf_audio::Sound::new(8000, vec![(0..12000).map(|i| (f64::from(i) * 0.3).sin() * 0.4).collect()]);
     klnmf_audio::write_wav(&place.path("tone.wav"), &sound.unwrap(), klnmf_audio::WavFormat::Int16).unwrap();
     place.ok("reproduce music --tiny --music tone.wav --out m --quiet");
     let page = fs::read_to_string(place.path("m/index.html")).unwrap();
-    assert!(page.contains("The recording is tone.wav.") && page.contains("1.0 s at 11025 Hz"));
+    assert!(
+        page.contains("The recording is tone.wav.")
+            && page.contains("only its first 1.0 of 1.5 s are used, at 11025 Hz")
+    );
 }
 
 #[test]

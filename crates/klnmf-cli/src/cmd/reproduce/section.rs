@@ -2,6 +2,7 @@
 
 use super::claim::Claim;
 use super::race::{ADMM, AUTO, BEST_ADMM, FPA, MUA, OUR_FPA};
+use super::record::Record;
 use super::trace::Trace;
 use crate::chart::{Chart, Line};
 
@@ -84,4 +85,18 @@ pub fn line(method: &str, points: Vec<(f64, f64)>) -> Line {
     };
     let pale = if method == BEST_ADMM { 0.4 } else { 0.0 };
     Line { name: method.into(), points, colour: Some(colour), pale, ..Line::default() }
+}
+
+/// The sizes of an experiment that has the whole factorisation of a matrix and its convex problems.
+pub fn sizes(record: &Record, matrix: &str) -> String {
+    let fact = |name| record.fact(name);
+    format!(
+        "{matrix} is {} × {}, r = {}, {} accesses; the convex problems with {} multiplicative updates and {} iterations.",
+        fact("rows"),
+        fact("columns"),
+        fact("rank"),
+        fact("accesses"),
+        fact("updates"),
+        fact("iterations")
+    )
 }
