@@ -249,6 +249,35 @@ fn the_page_shows_every_experiment_claim_and_figure() {
     {
         assert!(place.path("r/data").join(file).is_file(), "{file}");
     }
+    every_column_is_described(&place.path("r/data"));
+}
+
+/// Every column of every table stands in README.md under the name of its file; numbers in names do not count.
+fn every_column_is_described(data: &Path) {
+    let words = fs::read_to_string(data.join("README.md")).unwrap();
+    let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    let mut tables = 0;
+    for folder in fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
+    {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if !name.ends_with(".csv") {
+                continue;
+            }
+            tables += 1;
+            let table = words.split("\n## ").find(|part| part.starts_with(&name)).expect(&name);
+            let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+            let described: Vec<String> = rows
+                .map(|(name, rest)| if rest.starts_with(" …") { stem(name) } else { name.to_owned() })
+                .collect();
+            let text = fs::read_to_string(&path).unwrap();
+            for column in text.lines().next().unwrap().split(',') {
+                let known = described.contains(&column.to_owned()) || described.contains(&stem(column));
+                assert!(known, "{name}: {column}");
+            }
+        }
+    }
+    assert!(tables >= 12, "{tables}");
 }
 
 /// Every tag is closed, in its order.

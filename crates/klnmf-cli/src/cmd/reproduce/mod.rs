@@ -3,6 +3,7 @@
 mod checksum;
 mod claim;
 mod decomposition;
+mod dictionary;
 mod experiment;
 mod faces;
 mod factorisation;
@@ -49,9 +50,10 @@ use std::time::Instant;
 /// does not; verdicts are computed from the measurements.
 ///
 /// The folder of --out gets index.html, which needs nothing else, figures/*.svg, and
-/// data/EXPERIMENT/*.csv with a manifest.json, from which the report is drawn. The same
-/// command again keeps what is finished and draws the report anew; Ctrl-C keeps the
-/// finished experiments, so that a long run can be resumed.
+/// data/EXPERIMENT/*.csv with a manifest.json, from which the report is drawn;
+/// data/README.md says what every column means. The same command again keeps what is
+/// finished and draws the report anew; Ctrl-C keeps the finished experiments, so that a long
+/// run can be resumed.
 ///
 ///   synthetic-nd   the convex problems on 200×1000 uniform numbers, r = 15
 ///   synthetic-nmf  the factorisation of 250×2000 uniform numbers, r = 50

@@ -2,6 +2,7 @@
 
 use super::claim::{Claim, Verdict};
 use super::data_folder;
+use super::dictionary;
 use super::experiment::{EXPERIMENTS, Experiment};
 use super::manifest::Manifest;
 use super::record::Record;
@@ -10,6 +11,7 @@ use crate::chart;
 use anyhow::Context;
 use minijinja::{Environment, Value as Jinja, context};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
@@ -27,6 +29,7 @@ pub fn write(out: &Path) -> anyhow::Result<Shown> {
     std::fs::create_dir_all(&figures)
         .with_context(|| format!("cannot make the folder {}", figures.display()))?;
     let (mut sections, mut verdicts, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    let mut files = BTreeSet::new();
     for experiment in EXPERIMENTS {
         let folder = data_folder(out, experiment);
         let Some(manifest) = Manifest::read(&folder) else { continue };
@@ -34,6 +37,7 @@ pub fn write(out: &Path) -> anyhow::Result<Shown> {
             left_out.push((experiment, damage));
             continue;
         }
+        files.extend(manifest.files.keys().cloned());
         let record = Record::read(&folder, &manifest)?;
         let section = experiment.section(&record);
         for item in &section.items {
@@ -69,6 +73,8 @@ pub fn write(out: &Path) -> anyhow::Result<Shown> {
         disagree => count(Verdict::Disagrees),
         undecided => count(Verdict::Undecided),
     })?;
+    let words = dictionary::text(&files);
+    klnmf_io::atomically(&out.join("data/README.md"), |file| file.write_all(words.as_bytes()))?;
     klnmf_io::atomically(&out.join("index.html"), |file| file.write_all(page.as_bytes()))?;
     Ok(Shown { verdicts, left_out })
 }
