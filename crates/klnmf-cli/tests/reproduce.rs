@@ -116,6 +116,8 @@ fn a_finished_experiment_is_kept_and_drawn_from_its_data() {
     let again = place.json(line);
     assert_eq!(again["experiments"][0]["measured"], false);
     assert_eq!(again["experiments"][0]["claims"], first["experiments"][0]["claims"]);
+    assert!(first["experiments"][0]["seconds"].as_f64().unwrap() > 0.0);
+    assert_eq!(again["experiments"][0]["seconds"], first["experiments"][0]["seconds"]);
     assert!(fs::read_to_string(place.path("r/index.html")).unwrap() == page, "the same page");
     assert!(
         fs::read(place.path("r/figures/synthetic-nd-distance.svg")).unwrap() == figure,
@@ -360,23 +362,32 @@ fn mistakes_get_one_clear_line() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_keeps_what_is_finished() {
-    use std::process::{Command, Stdio};
     let place = Place::new();
     place.ok("reproduce synthetic-nd --tiny --out r --quiet");
-    let mut child = place
-        .command("reproduce synthetic-nmf --full --out r --json")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(1500));
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let mut told = String::new();
-    std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut told).unwrap();
+    let (told, _) = interrupted(&place, "reproduce synthetic-nmf --full --out r --json");
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!((&told["status"], &told["experiments"]), (&"interrupted".into(), &serde_json::json!([])));
     assert!(!place.path("r/data/synthetic-nmf/manifest.json").exists());
     let page = fs::read_to_string(place.path("r/index.html")).unwrap();
     assert!(page.contains("id=\"synthetic-nd\"") && !page.contains("id=\"synthetic-nmf\""));
+
+    // Where nothing is finished there is nothing to show.
+    let (told, why) = interrupted(&place, "reproduce synthetic-nmf --full --out none");
+    assert!(told.is_empty() && !place.path("none").exists(), "{told}");
+    assert!(why.lines().any(|line| line.contains("no report yet")), "{why}");
+    let (told, _) = interrupted(&place, "reproduce synthetic-nmf --full --out none --json");
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["status"], &told["report"]), (&"interrupted".into(), &serde_json::Value::Null));
+}
+
+/// Presses Ctrl-C after a while; what went to standard output and to standard error.
+#[cfg(unix)]
+fn interrupted(place: &Place, line: &str) -> (String, String) {
+    use std::process::{Command, Stdio};
+    let child = place.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
 }

@@ -44,6 +44,11 @@ impl Manifest {
         Ok(klnmf_io::atomically(&path(folder), |out| out.write_all(text.as_bytes()))?)
     }
 
+    /// Seconds that the experiment took.
+    pub fn seconds(&self) -> f64 {
+        self.machine["seconds"].as_f64().unwrap_or(f64::NAN)
+    }
+
     /// Takes the mark of what is finished away.
     pub fn remove(folder: &Path) -> anyhow::Result<()> {
         let path = path(folder);

@@ -150,6 +150,7 @@ struct Done {
     experiment: Experiment,
     /// Whether it was measured now, or earlier.
     now: bool,
+    /// What the measurement took, whenever it was.
     seconds: f64,
 }
 
@@ -243,7 +244,7 @@ impl Reproduce {
             Some(there) if !self.force => match there.damage(&folder) {
                 None => {
                     self.say(&format!("{label}: finished before, kept"));
-                    return Ok(Done { experiment, now: false, seconds: 0.0 });
+                    return Ok(Done { experiment, now: false, seconds: there.seconds() });
                 }
                 Some(damage) => self.say(&format!("{label}: {damage}, so it is measured anew")),
             },
@@ -259,7 +260,7 @@ impl Reproduce {
         };
         let record = experiment.run(&lab, self.size(), inputs);
         lab.bar.finish_and_clear();
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = (begun.elapsed().as_secs_f64() * 1e3).round() / 1e3;
         record?.write(&folder, &identity, &self.machine(experiment, seconds))?;
         self.say(&format!("{label}: measured in {seconds:.1} s"));
         Ok(Done { experiment, now: true, seconds })
@@ -271,7 +272,7 @@ impl Reproduce {
             "cores": thread_count(0),
             "system": std::env::consts::OS,
             "processor": std::env::consts::ARCH,
-            "seconds": (seconds * 10.0).round() / 10.0,
+            "seconds": seconds,
         })
     }
 
@@ -311,7 +312,7 @@ impl Reproduce {
                         shown.verdicts.iter().find(|(e, _)| *e == one.experiment).map_or(&none, |(_, v)| v);
                     let claims: Map<String, Value> =
                         all.iter().map(|v| (v.key().to_owned(), count(verdicts, *v).into())).collect();
-                    json!({ "name": one.experiment.name(), "measured": one.now, "seconds": one.seconds, "claims": claims })
+                    json!({ "name": one.experiment.name(), "measured": one.now, "seconds": summary::number(one.seconds), "claims": claims })
                 })
                 .collect();
             let object = json!({
@@ -320,9 +321,13 @@ impl Reproduce {
                 "seed": self.seed,
                 "threads": thread_count(self.threads),
                 "experiments": experiments,
-                "report": index.display().to_string(),
+                "report": (!shown.verdicts.is_empty()).then(|| index.display().to_string()),
             });
             return summary::print_json(object.as_object().cloned().unwrap_or_default());
+        }
+        if shown.verdicts.is_empty() {
+            self.say("interrupted before any experiment was finished: there is no report yet");
+            return Ok(());
         }
         if self.output.quiet {
             return Ok(());

@@ -23,11 +23,9 @@ pub struct Shown {
     pub left_out: Vec<(Experiment, String)>,
 }
 
-/// Writes index.html and the figures of all that is finished and whole.
+/// Writes index.html and the figures of all that is finished and whole; nothing if that is nothing.
 pub fn write(out: &Path) -> anyhow::Result<Shown> {
     let figures = out.join("figures");
-    std::fs::create_dir_all(&figures)
-        .with_context(|| format!("cannot make the folder {}", figures.display()))?;
     let (mut sections, mut verdicts, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let mut files = BTreeSet::new();
     for experiment in EXPERIMENTS {
@@ -40,6 +38,8 @@ pub fn write(out: &Path) -> anyhow::Result<Shown> {
         files.extend(manifest.files.keys().cloned());
         let record = Record::read(&folder, &manifest)?;
         let section = experiment.section(&record);
+        std::fs::create_dir_all(&figures)
+            .with_context(|| format!("cannot make the folder {}", figures.display()))?;
         for item in &section.items {
             for (name, svg) in standalone(item) {
                 klnmf_io::atomically(&figures.join(name), |file| file.write_all(svg.as_bytes()))?;
@@ -58,6 +58,9 @@ pub fn write(out: &Path) -> anyhow::Result<Shown> {
             claims => section.claims.iter().map(claim).collect::<Vec<_>>(),
             items => section.items.iter().map(item).collect::<Vec<_>>(),
         });
+    }
+    if sections.is_empty() {
+        return Ok(Shown { verdicts, left_out });
     }
     let all: Vec<Verdict> =
         verdicts.iter().flat_map(|(_, v): &(_, Vec<Verdict>)| v.iter().copied()).collect();
@@ -98,14 +101,14 @@ fn facts(manifest: &Manifest) -> String {
     let Manifest { settings, machine, .. } = manifest;
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     format!(
-        "{}: klnmf {}, {} threads, {} cores, {} {}, {} s in all.",
+        "{}: klnmf {}, {} threads, {} cores, {} {}, {:.1} s in all.",
         word(&machine["command"]),
         word(&settings["klnmf"]),
         settings["threads"],
         machine["cores"],
         word(&machine["system"]),
         word(&machine["processor"]),
-        machine["seconds"]
+        manifest.seconds()
     )
 }
 
