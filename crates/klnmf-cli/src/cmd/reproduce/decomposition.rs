@@ -267,10 +267,7 @@ fn slower(record: &Record, problem: &str) -> Check {
 /// Whether FPA comes near the optimum in at most half the iterations or time of another method.
 fn sooner(record: &Record, problem: &str, other: &str, along: Along) -> Check {
     let target = Level::near(Optimum::of(record, problem).value, NEAR);
-    let reach = |method: &str| {
-        let place = record.trace(problem, method)?.reaches(target)?;
-        Some(if along == Along::Iterations { place.iteration } else { place.seconds })
-    };
+    let reach = |method: &str| Some(along.of(&record.trace(problem, method)?.reaches(target)?));
     let (fpa, theirs) = (reach(FPA), reach(other));
     let text = |x: Option<f64>| match x {
         Some(x) if along == Along::Iterations => format!("{x:.0}"),

@@ -6,7 +6,7 @@ use super::record::Record;
 use super::section::{Along, Item, line};
 use super::sweep::{self, Sweep};
 use super::trace::{Level, Trace};
-use crate::chart::{Chart, Line};
+use crate::chart::Chart;
 use anyhow::Context;
 use klnmf::{Mat, Solution, Solver};
 
@@ -63,45 +63,55 @@ fn main_traces(record: &Record) -> impl Iterator<Item = &Trace> {
     record.of(PROBLEM).filter(|trace| !trace.method.starts_with("FPA inner"))
 }
 
-/// Traces as a chart: all of it, or zoomed to where the paper's methods end.
+/// Traces as a chart: all of it, or zoomed to where the methods end.
 pub fn chart(traces: &[&Trace], along: Along, title: &str, zoomed: bool) -> Chart {
     let lines = traces.iter().map(|trace| line(&trace.method, along.points(trace, |p| p.divergence)));
-    let begun = traces.iter().flat_map(|t| t.points.iter().filter(|p| p.iteration > 0).map(|p| p.seconds));
-    let first = begun.fold(f64::INFINITY, f64::min).max(1e-6);
-    let last = traces.iter().map(|t| t.seconds()).fold(first * 10.0, f64::max);
-    let mut lines: Vec<Line> = lines.collect();
-    if !zoomed {
-        // On a logarithmic axis the start stands a little left of the first access.
-        let begin = if along == Along::Iterations { 0.5 } else { first / 2.0 };
-        lines.iter_mut().filter_map(|line| line.points.first_mut()).for_each(|p| p.0 = begin);
-    }
-    let last_access = traces.iter().flat_map(|t| t.points.last()).map(|p| p.iteration).max().unwrap_or(1);
-    let x_range = match along {
-        // The last tenth of the first hundred accesses is where lines come together; before that there is nothing to zoom in on.
-        Along::Iterations if zoomed => Some((1.0, last_access as f64)),
-        Along::Seconds if zoomed => Some((first, last)),
-        _ => None,
-    };
-    Chart {
+    let whole = Chart {
         title: title.into(),
         x_label: along.label(),
         y_label: "divergence D(V‖WH)",
-        lines,
+        lines: lines.collect(),
         log_x: true,
-        linear_y: zoomed,
-        x_range,
-        y_range: zoomed.then(|| zoom(traces)),
         ..Chart::default()
-    }
+    };
+    if zoomed { zoom(traces, along, whole) } else { from_the_start(whole) }
 }
 
-/// From a little below the lowest divergence to well above the highest end of the paper's methods.
-fn zoom(traces: &[&Trace]) -> (f64, f64) {
-    let ends: Vec<f64> = traces.iter().map(|t| t.last()).filter(|d| d.is_finite()).collect();
-    let lowest = ends.iter().copied().fold(f64::INFINITY, f64::min);
-    let highest = ends.iter().copied().fold(0.0, f64::max);
-    let span = (highest - lowest).clamp(0.004 * lowest, 0.25 * lowest);
-    (lowest - 0.12 * span, lowest + 2.4 * span)
+/// On a logarithmic axis the start stands a little left of the first access.
+fn from_the_start(mut chart: Chart) -> Chart {
+    let begun = chart.lines.iter().filter_map(|line| line.points.get(1)).map(|point| point.0);
+    let begin = begun.fold(f64::INFINITY, f64::min).max(1e-6) / 2.0;
+    chart.lines.iter_mut().filter_map(|line| line.points.first_mut()).for_each(|p| p.0 = begin);
+    chart
+}
+
+/// The part of a chart where the methods end, from when the first of them comes into it. Those that end far above are named.
+fn zoom(traces: &[&Trace], along: Along, chart: Chart) -> Chart {
+    let (low, high) = heights(traces);
+    let above: Vec<&str> =
+        traces.iter().filter(|trace| trace.last() > high).map(|trace| trace.method.as_str()).collect();
+    let place = |trace: &&Trace| trace.reaches(Level::plain(high)).map(|place| along.of(&place));
+    let first = traces.iter().filter_map(place).fold(f64::INFINITY, f64::min);
+    let last = chart.lines.iter().filter_map(|line| line.points.last()).map(|p| p.0).fold(0.0, f64::max);
+    let title = match above.as_slice() {
+        [] => chart.title.clone(),
+        names => format!("{} (above it: {})", chart.title, names.join(", ")),
+    };
+    // A tenth of a decade before it, but not before the first access, and at least half a decade in all.
+    let least = if along == Along::Iterations { 1.0 } else { 1e-6 };
+    let from = (first / 1.25).min(last / 3.0).max(least);
+    Chart { title, linear_y: true, x_range: Some((from, last)), y_range: Some((low, high)), ..chart }
+}
+
+/// From a little below the lowest end to well above the highest. An end at several times the lowest is left out: with it the others
+/// could not be told apart.
+fn heights(traces: &[&Trace]) -> (f64, f64) {
+    const FAR: f64 = 3.0;
+    let ends = || traces.iter().map(|trace| trace.last());
+    let lowest = ends().fold(f64::INFINITY, f64::min);
+    let highest = ends().filter(|end| *end <= FAR * lowest).fold(0.0, f64::max);
+    let span = (highest - lowest).max(0.004 * lowest);
+    (lowest - 0.12 * span, lowest + 2.0 * span)
 }
 
 /// The figures against time and iterations, the table of all methods and the sweep.
@@ -436,7 +446,17 @@ pub mod tests {
     #[test]
     fn zoomed_charts_hold_all_ends() {
         let traces = [made_up(FPA, 10.0, 2.0, 0.1), made_up(MUA, 10.5, 2.0, 0.1)];
-        let (low, high) = zoom(&[&traces[0], &traces[1]]);
+        let (low, high) = heights(&[&traces[0], &traces[1]]);
         assert!(low < 10.0 && high > 10.5 && high < 12.0, "{low} {high}");
+        // As in few accesses: all that end within three times the lowest are shown, and the one above is named.
+        let ends = [(AUTO, 10.0), (MUA, 13.0), (FPA, 17.0), (ADMM, 80.0)];
+        let traces = ends.map(|(method, end)| made_up(method, end, 50.0, 0.1));
+        let traces: Vec<&Trace> = traces.iter().collect();
+        let chart = chart(&traces, Along::Iterations, "(b) zoomed", true);
+        let ((low, high), (from, to)) = (chart.y_range.unwrap(), chart.x_range.unwrap());
+        assert!(low < 10.0 && high > 17.0 && high < 30.0, "{low} {high}");
+        assert_eq!(chart.title, "(b) zoomed (above it: ADMM)");
+        let entry = traces.iter().filter_map(|trace| trace.reaches(Level::plain(high))).map(|p| p.iteration);
+        assert!(to == 1000.0 && from > 50.0 && entry.fold(f64::INFINITY, f64::min) > from, "{from}");
     }
 }

@@ -3,7 +3,7 @@
 use super::claim::Claim;
 use super::race::{ADMM, AUTO, BEST_ADMM, FPA, MUA, OUR_FPA};
 use super::record::Record;
-use super::trace::Trace;
+use super::trace::{Place, Trace};
 use crate::chart::{Chart, Line};
 
 /// Everything that is shown of an experiment.
@@ -60,6 +60,14 @@ impl Along {
         match self {
             Along::Iterations => "accesses to the data",
             Along::Seconds => "seconds",
+        }
+    }
+
+    /// How far along a place is.
+    pub fn of(self, place: &Place) -> f64 {
+        match self {
+            Along::Iterations => place.iteration,
+            Along::Seconds => place.seconds,
         }
     }
 
