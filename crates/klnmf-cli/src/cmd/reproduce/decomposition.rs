@@ -281,7 +281,7 @@ fn sooner(record: &Record, problem: &str, other: &str, along: Along) -> Check {
     };
     let (answer, within) = match along {
         Along::Iterations => (half(0.0), String::new()),
-        Along::Seconds => (timed(half), format!(" to {}", resolution())),
+        Along::Seconds => (timed(half), format!(", to {}", resolution())),
     };
     let (fpa, theirs) = (text(fpa), text(theirs));
     let measured =

@@ -136,7 +136,11 @@ pub fn check(record: &Record, problem: &str, rho: f64, base: f64) -> Check {
     let (Some(best), Some(paper)) = (best_run(&runs), paper) else {
         return Check::undecided(format!("{problem}: ρ was not varied"));
     };
-    let of = if base > 0.0 { "D − p*" } else { "D" };
+    let of = match best.reached {
+        Some(_) => "the iterations, at least one",
+        None if base > 0.0 => "D − p*",
+        None => "D",
+    };
     let what = if same(best.rho, rho) {
         format!("{} is the best of {} tried", paper.describe(), runs.len())
     } else if best.beats(paper, base) {
