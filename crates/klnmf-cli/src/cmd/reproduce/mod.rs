@@ -179,9 +179,7 @@ impl Reproduce {
         let shown = page::write(&self.out)?;
         for (experiment, damage) in &shown.left_out {
             let name = experiment.name();
-            self.say(&format!(
-                "{name}: {damage}, so the report leaves it out: klnmf reproduce {name} measures it anew"
-            ));
+            self.say(&format!("{name}: {damage}, so the report leaves it out; name it to measure it anew"));
         }
         self.tell(&folder.file("index.html"), &done, &shown, interrupted)?;
         Ok(if interrupted { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
