@@ -187,7 +187,9 @@ pub fn section(record: &Record) -> Section {
 /// How much of the recording was used.
 fn used(record: &Record) -> String {
     let (length, all) = (record.fact("length"), record.fact("length of all"));
-    if all > length + 0.05 {
+    if record.text("data").is_empty() {
+        format!("It has {length:.1} s at {RATE} Hz; with --full {PIECE} s, like the paper's.")
+    } else if all > length + 0.05 {
         format!(
             "To be quick only its first {length:.1} of {all:.1} s are used, at {RATE} Hz; --full uses all of it."
         )
