@@ -116,6 +116,8 @@ fn a_finished_experiment_is_kept_and_drawn_from_its_data() {
     let again = place.json(line);
     assert_eq!(again["experiments"][0]["measured"], false);
     assert_eq!(again["experiments"][0]["claims"], first["experiments"][0]["claims"]);
+    assert!(first["experiments"][0]["seconds"].as_f64().unwrap() > 0.0);
+    assert_eq!(again["experiments"][0]["seconds"], first["experiments"][0]["seconds"]);
     assert!(fs::read_to_string(place.path("r/index.html")).unwrap() == page, "the same page");
     assert!(
         fs::read(place.path("r/figures/synthetic-nd-distance.svg")).unwrap() == figure,
@@ -131,6 +133,7 @@ fn a_finished_experiment_is_kept_and_drawn_from_its_data() {
         .map(|line| if line.contains(",MUA,60,") { best.replace("FPA", "MUA") } else { line.to_owned() })
         .collect();
     fs::write(&file, forged.join("\n") + "\n").unwrap();
+    sign(&place.path("r/data/synthetic-nd"), "traces.csv");
     let other = place.json(line);
     assert_eq!(other["experiments"][0]["measured"], false);
     assert_ne!(other["experiments"][0]["claims"], first["experiments"][0]["claims"]);
@@ -147,11 +150,59 @@ fn a_finished_experiment_is_kept_and_drawn_from_its_data() {
     let seeded = place.run(&format!("{line} --seed 1"));
     let told = String::from_utf8(seeded.stderr).unwrap();
     assert!(told.contains("other settings") && told.contains("measured in"), "{told}");
+}
 
-    fs::remove_file(&file).unwrap();
-    place.fails(&format!("{line} --seed 1 --quiet"), 1, &["traces.csv"]);
-    fs::remove_file(place.path("r/data/synthetic-nd/manifest.json")).unwrap();
-    assert_eq!(place.json(&format!("{line} --seed 1"))["experiments"][0]["measured"], true);
+/// Gives a table that was changed the sum of what it holds now: FNV-1a, written down once more.
+fn sign(folder: &Path, name: &str) {
+    let bytes = fs::read(folder.join(name)).unwrap();
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(1_099_511_628_211);
+    let sum = bytes.iter().fold(14_695_981_039_346_656_037, fold);
+    let path = folder.join("manifest.json");
+    let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    manifest["files"][name]["fnv1a"] = format!("{sum:016x}").into();
+    fs::write(path, manifest.to_string()).unwrap();
+}
+
+#[test]
+fn damaged_data_are_measured_anew() {
+    let place = Place::new();
+    let line = "reproduce synthetic-nmf --tiny --out r";
+    let folder = place.path("r/data/synthetic-nmf");
+    let resume = |line: &str| {
+        let output = place.run(line);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    resume(line);
+    assert!(resume(line).contains("kept"), "what is whole is kept");
+    let text = fs::read_to_string(folder.join("rho.csv")).unwrap();
+    let cut: Vec<&str> = text.lines().take(3).collect();
+    let cases: [(&str, Option<String>, &str); 5] = [
+        ("rho.csv", Some(cut.join("\n") + "\n"), "rho.csv has 2 rows and not 5"),
+        ("rho.csv", Some(text.trim_end().to_owned()), "rho.csv has 4 rows and not 5"),
+        ("rho.csv", Some(text.replacen("0.01", "0.02", 1)), "rho.csv was changed"),
+        ("traces.csv", None, "traces.csv is missing"),
+        ("manifest.json", Some("{\"settings\": 1".into()), "measured in"),
+    ];
+    for (name, content, expected) in cases {
+        match content {
+            Some(content) => fs::write(folder.join(name), content).unwrap(),
+            None => fs::remove_file(folder.join(name)).unwrap(),
+        }
+        let told = resume(line);
+        assert!(told.contains(expected) && told.contains("measured in"), "{told}");
+        assert_eq!(fs::read_to_string(folder.join("rho.csv")).unwrap(), text, "the same numbers");
+        assert!(resume(line).contains("kept"));
+    }
+    // Another experiment does not mend it, and does not show it.
+    fs::remove_file(folder.join("traces.csv")).unwrap();
+    let told = resume("reproduce topics --tiny --out r");
+    assert!(
+        told.contains("synthetic-nmf: traces.csv is missing") && told.contains("leaves it out"),
+        "{told}"
+    );
+    let page = fs::read_to_string(place.path("r/index.html")).unwrap();
+    assert!(page.contains("id=\"topics\"") && !page.contains("id=\"synthetic-nmf\""));
 }
 
 #[test]
@@ -166,7 +217,7 @@ fn the_page_shows_every_experiment_claim_and_figure() {
     let counts = |key: &str| -> u64 {
         told["experiments"].as_array().unwrap().iter().map(|e| e["claims"][key].as_u64().unwrap()).sum()
     };
-    let all = counts("agrees") + counts("partly") + counts("disagrees");
+    let all: u64 = ["agrees", "partly", "disagrees", "undecided"].map(counts).iter().sum();
     assert!(all >= 40 && page.contains(&format!("{all} claims: ")), "{all}");
     for name in names {
         assert!(page.contains(&format!("id=\"{name}\"")), "{name}");
@@ -200,6 +251,35 @@ fn the_page_shows_every_experiment_claim_and_figure() {
     {
         assert!(place.path("r/data").join(file).is_file(), "{file}");
     }
+    every_column_is_described(&place.path("r/data"));
+}
+
+/// Every column of every table stands in README.md under the name of its file; numbers in names do not count.
+fn every_column_is_described(data: &Path) {
+    let words = fs::read_to_string(data.join("README.md")).unwrap();
+    let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    let mut tables = 0;
+    for folder in fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
+    {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if !name.ends_with(".csv") {
+                continue;
+            }
+            tables += 1;
+            let table = words.split("\n## ").find(|part| part.starts_with(&name)).expect(&name);
+            let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+            let described: Vec<String> = rows
+                .map(|(name, rest)| if rest.starts_with(" …") { stem(name) } else { name.to_owned() })
+                .collect();
+            let text = fs::read_to_string(&path).unwrap();
+            for column in text.lines().next().unwrap().split(',') {
+                let known = described.contains(&column.to_owned()) || described.contains(&stem(column));
+                assert!(known, "{name}: {column}");
+            }
+        }
+    }
+    assert!(tables >= 12, "{tables}");
 }
 
 /// Every tag is closed, in its order.
@@ -229,7 +309,7 @@ fn given_images_and_recordings_are_used() {
     place.ok("reproduce faces --tiny --faces faces --quiet");
     let page = fs::read_to_string(place.path("report/index.html")).unwrap();
     assert!(page.contains("The images are those of faces.") && !page.contains("Swimmer"));
-    assert!(page.contains("V is 16 × 12"));
+    assert!(page.contains("V is 16 × 12") && page.contains("All 12 images are used."));
     // An image is in the data as it was, relative to its brightest pixel.
     let parts = fs::read_to_string(place.path("report/data/faces/parts.csv")).unwrap();
     let first: Vec<f64> =
@@ -243,11 +323,14 @@ fn given_images_and_recordings_are_used() {
     assert_eq!(place.json("reproduce faces --tiny --faces faces")["experiments"][0]["measured"], true);
 
     let sound =
-        klnmf_audio::Sound::new(8000, vec![(0..8000).map(|i| (f64::from(i) * 0.3).sin() * 0.4).collect()]);
+        klnmf_audio::Sound::new(8000, vec![(0..12000).map(|i| (f64::from(i) * 0.3).sin() * 0.4).collect()]);
     klnmf_audio::write_wav(&place.path("tone.wav"), &sound.unwrap(), klnmf_audio::WavFormat::Int16).unwrap();
     place.ok("reproduce music --tiny --music tone.wav --out m --quiet");
     let page = fs::read_to_string(place.path("m/index.html")).unwrap();
-    assert!(page.contains("The recording is tone.wav.") && page.contains("1.0 s at 11025 Hz"));
+    assert!(
+        page.contains("The recording is tone.wav.")
+            && page.contains("only its first 1.0 of 1.5 s are used, at 11025 Hz")
+    );
 }
 
 #[test]
@@ -279,23 +362,32 @@ fn mistakes_get_one_clear_line() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_keeps_what_is_finished() {
-    use std::process::{Command, Stdio};
     let place = Place::new();
     place.ok("reproduce synthetic-nd --tiny --out r --quiet");
-    let mut child = place
-        .command("reproduce synthetic-nmf --full --out r --json")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(1500));
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let mut told = String::new();
-    std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut told).unwrap();
+    let (told, _) = interrupted(&place, "reproduce synthetic-nmf --full --out r --json");
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!((&told["status"], &told["experiments"]), (&"interrupted".into(), &serde_json::json!([])));
     assert!(!place.path("r/data/synthetic-nmf/manifest.json").exists());
     let page = fs::read_to_string(place.path("r/index.html")).unwrap();
     assert!(page.contains("id=\"synthetic-nd\"") && !page.contains("id=\"synthetic-nmf\""));
+
+    // Where nothing is finished there is nothing to show.
+    let (told, why) = interrupted(&place, "reproduce synthetic-nmf --full --out none");
+    assert!(told.is_empty() && !place.path("none").exists(), "{told}");
+    assert!(why.lines().any(|line| line.contains("no report yet")), "{why}");
+    let (told, _) = interrupted(&place, "reproduce synthetic-nmf --full --out none --json");
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["status"], &told["report"]), (&"interrupted".into(), &serde_json::Value::Null));
+}
+
+/// Presses Ctrl-C after a while; what went to standard output and to standard error.
+#[cfg(unix)]
+fn interrupted(place: &Place, line: &str) -> (String, String) {
+    use std::process::{Command, Stdio};
+    let child = place.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
 }

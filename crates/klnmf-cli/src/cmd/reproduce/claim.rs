@@ -16,7 +16,7 @@ pub struct Claim {
 #[derive(Clone, Debug)]
 pub struct Check {
     pub holds: bool,
-    /// Whether the run was too short to tell; then it has no say.
+    /// Whether the run was too short to tell, or the difference too small; then it has no say.
     pub open: bool,
     /// The statement with its numbers.
     pub measured: String,
@@ -38,6 +38,11 @@ pub enum Verdict {
 impl Check {
     pub fn new(holds: bool, measured: String) -> Self {
         Self { holds, open: false, measured }
+    }
+
+    /// A statement that may be open.
+    pub fn settled(answer: Option<bool>, measured: String) -> Self {
+        Self { holds: answer == Some(true), open: answer.is_none(), measured }
     }
 
     /// What could not be decided.
@@ -82,6 +87,34 @@ impl Verdict {
             Verdict::Undecided => "undecided",
         }
     }
+}
+
+/// Divergences that differ by less than this share are as low as each other: another start moves an end by as much.
+pub const MARGIN: f64 = 1e-3;
+
+/// Differences of times below this, in seconds, are those of caches and of whatever else the machine does.
+pub const RESOLUTION: f64 = 5e-3;
+
+/// Whether a value is below another by more than the margin; none if they are as low as each other.
+pub fn lower(a: f64, b: f64) -> Option<bool> {
+    let clearly = |a: f64, b: f64| a < (1.0 - MARGIN) * b;
+    if clearly(a, b) { Some(true) } else { clearly(b, a).then_some(false) }
+}
+
+/// An answer that depends on a time, given the error of the time: it is open if it changes within the resolution.
+pub fn timed(answer: impl Fn(f64) -> Option<bool>) -> Option<bool> {
+    let middle = answer(0.0);
+    [-RESOLUTION, RESOLUTION].iter().all(|error| answer(*error) == middle).then_some(middle)?
+}
+
+/// The margin for reading.
+pub fn margin() -> String {
+    format!("{} %", 100.0 * MARGIN)
+}
+
+/// The resolution for reading.
+pub fn resolution() -> String {
+    format!("{} ms", 1e3 * RESOLUTION)
 }
 
 /// A number for reading: few digits, powers of ten only where they help.
@@ -156,6 +189,20 @@ mod tests {
         assert_eq!(claim(&[true, false]).verdict(), Verdict::Partly);
         assert_eq!(claim(&[false]).verdict(), Verdict::Disagrees);
         assert_eq!(claim(&[]).verdict(), Verdict::Disagrees, "what was not measured is not borne out");
+    }
+
+    #[test]
+    fn small_differences_decide_nothing() {
+        assert_eq!([lower(0.99, 1.0), lower(1.0, 0.99)], [Some(true), Some(false)]);
+        assert_eq!([lower(0.9995, 1.0), lower(1.0, 0.9995), lower(f64::NAN, 1.0)], [None; 3]);
+        assert_eq!([lower(1.0, f64::INFINITY), lower(f64::INFINITY, f64::INFINITY)], [Some(true), None]);
+        let sooner = |a: f64, b: f64| timed(|error| Some(a + error < b));
+        assert_eq!([sooner(1.0, 1.1), sooner(1.1, 1.0)], [Some(true), Some(false)]);
+        assert_eq!([sooner(1.0, 1.003), sooner(1.003, 1.0), sooner(1.0, 1.0)], [None; 3]);
+        assert_eq!((margin().as_str(), resolution().as_str()), ("0.1 %", "5 ms"));
+        let check = |answer| Check::settled(answer, String::new());
+        assert!(check(Some(true)).holds && !check(Some(false)).holds && !check(Some(false)).open);
+        assert!(check(None).open && !check(None).holds);
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! The distance of a primal point to the optimum is D − p*, that of a dual point is p* − (D − gap): the gap is the difference
 //! between the divergence and the value of the feasible dual point −V/(WH), scaled.
 
-use super::claim::{Check, Claim, plain};
+use super::claim::{Check, Claim, plain, resolution, timed};
 use super::race::{ADMM, AUTO, Entrant, FPA, Lab, MUA, OUR_FPA};
 use super::record::Record;
 use super::section::{Along, Item, line};
 use super::sweep::{self, Sweep};
-use super::trace::{Point, Trace};
+use super::trace::{Level, Point, Trace};
 use crate::chart::{Chart, Line};
 use crate::summary;
 use anyhow::Context;
@@ -64,8 +64,8 @@ pub fn run(lab: &Lab, v: &Mat<f64>, setup: &Setup, record: &mut Record) -> anyho
             record.traces.push(lab.race(problem, &entrant.only(update), v, factors, setup.iterations)?.0);
         }
         let paper = record.trace(problem, ADMM).cloned().context("ADMM has run")?;
-        let target = optimum.divergence() * (1.0 + SAME);
-        Sweep { problem, rho: setup.rho, target: Some(target), paper }.run(record, |entrant| {
+        let target = Some(Level::near(optimum.divergence(), SAME));
+        Sweep { problem, rho: setup.rho, target, paper }.run(record, |entrant| {
             Ok(lab.race(problem, &entrant.only(update), v, factors, setup.iterations)?.0)
         })?;
     }
@@ -233,7 +233,7 @@ pub fn claims(record: &Record, id: &str, place: &'static str, rho: f64) -> Vec<C
         paper: format!("ρ = {rho} is the optimal parameter of ADMM"),
         place,
         figure: format!("{id}-rho"),
-        checks: both(&|problem| vec![sweep::check(record, problem, rho)]),
+        checks: both(&|problem| vec![sweep::check(record, problem, rho, Optimum::of(record, problem).value)]),
     });
     claims
 }
@@ -266,27 +266,27 @@ fn slower(record: &Record, problem: &str) -> Check {
 
 /// Whether FPA comes near the optimum in at most half the iterations or time of another method.
 fn sooner(record: &Record, problem: &str, other: &str, along: Along) -> Check {
-    let target = Optimum::of(record, problem).value * (1.0 + NEAR);
-    let reach = |method: &str| {
-        let point = record.trace(problem, method)?.reaches(target)?;
-        Some(if along == Along::Iterations { point.iteration as f64 } else { point.seconds })
-    };
+    let target = Level::near(Optimum::of(record, problem).value, NEAR);
+    let reach = |method: &str| Some(along.of(&record.trace(problem, method)?.reaches(target)?));
     let (fpa, theirs) = (reach(FPA), reach(other));
-    let unit = if along == Along::Iterations { "" } else { " s" };
     let text = |x: Option<f64>| match x {
         Some(x) if along == Along::Iterations => format!("{x:.0}"),
-        Some(x) => format!("{}{unit}", plain(x)),
+        Some(x) => format!("{} s", plain(x)),
         None => "not reached".into(),
     };
-    let measured = format!(
-        "{problem}: to {NEAR:.0e} above p* FPA {}, {other} {} (at most half)",
-        text(fpa),
-        text(theirs)
-    );
-    if fpa.is_none() && theirs.is_none() {
-        return Check::undecided(measured);
-    }
-    Check::new(fpa.is_some_and(|fpa| theirs.is_none_or(|theirs| 2.0 * fpa <= theirs)), measured)
+    let half = |error: f64| match (fpa, theirs) {
+        (Some(fpa), Some(theirs)) => Some(2.0 * fpa + error <= theirs),
+        (None, None) => None,
+        (fpa, _) => Some(fpa.is_some()),
+    };
+    let (answer, within) = match along {
+        Along::Iterations => (half(0.0), String::new()),
+        Along::Seconds => (timed(half), format!(", to {}", resolution())),
+    };
+    let (fpa, theirs) = (text(fpa), text(theirs));
+    let measured =
+        format!("{problem}: to {NEAR:.0e} above p* FPA {fpa}, {other} {theirs} (at most half{within})");
+    Check::settled(answer, measured)
 }
 
 fn strong_duality(record: &Record, problem: &str) -> Check {
@@ -343,6 +343,11 @@ mod tests {
         }
         assert!(!sooner(&good, problem, ADMM, Along::Iterations).holds, "as soon is not sooner");
         assert!(converged(&bad, problem, ADMM).holds);
+        // So quick that no clock can tell.
+        let mut quick = good.clone();
+        quick.traces.iter_mut().flat_map(|t| &mut t.points).for_each(|p| p.seconds *= 1e-5);
+        assert!(sooner(&quick, problem, ADMM, Along::Seconds).open);
+        assert!(!sooner(&quick, problem, ADMM, Along::Iterations).open);
         let mut loose = good.clone();
         loose.traces.iter_mut().flat_map(|t| &mut t.points).for_each(|p| p.gap_h += 1.0);
         assert!(!strong_duality(&loose, problem).holds);

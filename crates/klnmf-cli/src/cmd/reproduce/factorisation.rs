@@ -1,12 +1,12 @@
 //! The whole factorisation: all methods from the same start. The same for every data set.
 
-use super::claim::{Check, Claim, above, compared, plain, signed};
+use super::claim::{Check, Claim, above, compared, lower, margin, plain, resolution, signed, timed};
 use super::race::{ADMM, AUTO, BEST_ADMM, Entrant, FPA, Lab, MUA, OUR_FPA};
 use super::record::Record;
 use super::section::{Along, Item, line};
 use super::sweep::{self, Sweep};
-use super::trace::Trace;
-use crate::chart::{Chart, Line};
+use super::trace::{Level, Trace};
+use crate::chart::Chart;
 use anyhow::Context;
 use klnmf::{Mat, Solution, Solver};
 
@@ -63,45 +63,55 @@ fn main_traces(record: &Record) -> impl Iterator<Item = &Trace> {
     record.of(PROBLEM).filter(|trace| !trace.method.starts_with("FPA inner"))
 }
 
-/// Traces as a chart: all of it, or zoomed to where the paper's methods end.
+/// Traces as a chart: all of it, or zoomed to where the methods end.
 pub fn chart(traces: &[&Trace], along: Along, title: &str, zoomed: bool) -> Chart {
     let lines = traces.iter().map(|trace| line(&trace.method, along.points(trace, |p| p.divergence)));
-    let begun = traces.iter().flat_map(|t| t.points.iter().filter(|p| p.iteration > 0).map(|p| p.seconds));
-    let first = begun.fold(f64::INFINITY, f64::min).max(1e-6);
-    let last = traces.iter().map(|t| t.seconds()).fold(first * 10.0, f64::max);
-    let mut lines: Vec<Line> = lines.collect();
-    if !zoomed {
-        // On a logarithmic axis the start stands a little left of the first access.
-        let begin = if along == Along::Iterations { 0.5 } else { first / 2.0 };
-        lines.iter_mut().filter_map(|line| line.points.first_mut()).for_each(|p| p.0 = begin);
-    }
-    let last_access = traces.iter().flat_map(|t| t.points.last()).map(|p| p.iteration).max().unwrap_or(1);
-    let x_range = match along {
-        // The last tenth of the first hundred accesses is where lines come together; before that there is nothing to zoom in on.
-        Along::Iterations if zoomed => Some((1.0, last_access as f64)),
-        Along::Seconds if zoomed => Some((first, last)),
-        _ => None,
-    };
-    Chart {
+    let whole = Chart {
         title: title.into(),
         x_label: along.label(),
         y_label: "divergence D(V‖WH)",
-        lines,
+        lines: lines.collect(),
         log_x: true,
-        linear_y: zoomed,
-        x_range,
-        y_range: zoomed.then(|| zoom(traces)),
         ..Chart::default()
-    }
+    };
+    if zoomed { zoom(traces, along, whole) } else { from_the_start(whole) }
 }
 
-/// From a little below the lowest divergence to well above the highest end of the paper's methods.
-fn zoom(traces: &[&Trace]) -> (f64, f64) {
-    let ends: Vec<f64> = traces.iter().map(|t| t.last()).filter(|d| d.is_finite()).collect();
-    let lowest = ends.iter().copied().fold(f64::INFINITY, f64::min);
-    let highest = ends.iter().copied().fold(0.0, f64::max);
-    let span = (highest - lowest).clamp(0.004 * lowest, 0.25 * lowest);
-    (lowest - 0.12 * span, lowest + 2.4 * span)
+/// On a logarithmic axis the start stands a little left of the first access.
+fn from_the_start(mut chart: Chart) -> Chart {
+    let begun = chart.lines.iter().filter_map(|line| line.points.get(1)).map(|point| point.0);
+    let begin = begun.fold(f64::INFINITY, f64::min).max(1e-6) / 2.0;
+    chart.lines.iter_mut().filter_map(|line| line.points.first_mut()).for_each(|p| p.0 = begin);
+    chart
+}
+
+/// The part of a chart where the methods end, from when the first of them comes into it. Those that end far above are named.
+fn zoom(traces: &[&Trace], along: Along, chart: Chart) -> Chart {
+    let (low, high) = heights(traces);
+    let above: Vec<&str> =
+        traces.iter().filter(|trace| trace.last() > high).map(|trace| trace.method.as_str()).collect();
+    let place = |trace: &&Trace| trace.reaches(Level::plain(high)).map(|place| along.of(&place));
+    let first = traces.iter().filter_map(place).fold(f64::INFINITY, f64::min);
+    let last = chart.lines.iter().filter_map(|line| line.points.last()).map(|p| p.0).fold(0.0, f64::max);
+    let title = match above.as_slice() {
+        [] => chart.title.clone(),
+        names => format!("{} (above it: {})", chart.title, names.join(", ")),
+    };
+    // A tenth of a decade before it, but not before the first access, and at least half a decade in all.
+    let least = if along == Along::Iterations { 1.0 } else { 1e-6 };
+    let from = (first / 1.25).min(last / 3.0).max(least);
+    Chart { title, linear_y: true, x_range: Some((from, last)), y_range: Some((low, high)), ..chart }
+}
+
+/// From a little below the lowest end to well above the highest. An end at several times the lowest is left out: with it the others
+/// could not be told apart.
+fn heights(traces: &[&Trace]) -> (f64, f64) {
+    const FAR: f64 = 3.0;
+    let ends = || traces.iter().map(|trace| trace.last());
+    let lowest = ends().fold(f64::INFINITY, f64::min);
+    let highest = ends().filter(|end| *end <= FAR * lowest).fold(0.0, f64::max);
+    let span = (highest - lowest).max(0.004 * lowest);
+    (lowest - 0.12 * span, lowest + 2.0 * span)
 }
 
 /// The figures against time and iterations, the table of all methods and the sweep.
@@ -150,7 +160,7 @@ fn table(record: &Record, id: &str, paper_times: [&str; 3]) -> Item {
             _ => "",
         };
         let at_end = trace.at_seconds(fpa.seconds());
-        let level = trace.reaches(fpa.last());
+        let level = trace.reaches(Level::plain(fpa.last()));
         let name = match sweep::best(record, PROBLEM).filter(|_| trace.method == BEST_ADMM) {
             Some(rho) => format!("ADMM, ρ = {rho}"),
             None => trace.method.clone(),
@@ -161,7 +171,8 @@ fn table(record: &Record, id: &str, paper_times: [&str; 3]) -> Item {
             format!("{:.2} s", trace.seconds()),
             format!("{:.6e}", trace.last()),
             signed(above(trace.last(), lowest)),
-            at_end.map_or_else(|| "–".into(), |p| format!("{:.6e} ({})", p.divergence, p.iteration)),
+            at_end
+                .map_or_else(|| "–".into(), |p| format!("{:.6e} ({:.0})", p.divergence, p.iteration.floor())),
             level.map_or_else(|| "–".into(), |p| format!("{:.2} s ({})", p.seconds, p.iteration)),
         ]
     };
@@ -197,9 +208,16 @@ impl<'a> Judge<'a> {
     /// FPA takes the least time and MUA the most.
     pub fn order_of_times(&self) -> Vec<Check> {
         let quicker = |a: &Trace, b: &Trace| {
-            Check::new(
-                a.seconds() < b.seconds(),
-                format!("{} takes {:.2} s, {} {:.2} s", a.method, a.seconds(), b.method, b.seconds()),
+            Check::settled(
+                timed(|error| Some(a.seconds() + error < b.seconds())),
+                format!(
+                    "{} takes {:.3} s, {} {:.3} s (more than {} apart)",
+                    a.method,
+                    a.seconds(),
+                    b.method,
+                    b.seconds(),
+                    resolution()
+                ),
             )
         };
         vec![quicker(self.fpa, self.admm), quicker(self.admm, self.mua)]
@@ -219,26 +237,32 @@ impl<'a> Judge<'a> {
         )
     }
 
-    /// One method ends below another.
+    /// One method ends below another by more than the margin.
     pub fn ends_below(&self, a: &Trace, b: &Trace) -> Check {
-        Check::new(
-            a.last() < b.last(),
-            format!("at the end {} is {} {}", b.method, compared(b.last(), a.last()), a.method),
-        )
+        let answer = lower(a.last(), b.last());
+        let compared = compared(b.last(), a.last());
+        let (a, b) = (&a.method, &b.method);
+        let place = match answer {
+            Some(_) => format!("{compared} {a}"),
+            None => format!("as low as {a}, {compared} it"),
+        };
+        let measured = format!("at the end {b} is {place} (margin {})", margin());
+        Check::settled(answer, measured)
     }
 
-    /// After a few accesses one method is above another.
+    /// After a few accesses one method is above another by more than the margin.
     pub fn begins_above(&self, a: &Trace, b: &Trace) -> Check {
         let at = |t: &Trace| t.at_iteration(self.few()).map_or(f64::INFINITY, |p| p.divergence);
-        Check::new(
-            at(a) > at(b),
+        Check::settled(
+            lower(at(b), at(a)),
             format!(
-                "after {} accesses {} is at {}, {} at {}",
+                "after {} accesses {} is at {}, {} at {} (margin {})",
                 self.few(),
                 a.method,
                 plain(at(a)),
                 b.method,
-                plain(at(b))
+                plain(at(b)),
+                margin()
             ),
         )
     }
@@ -252,18 +276,21 @@ impl<'a> Judge<'a> {
         )
     }
 
-    /// At FPA's final time the others have a cost that is larger by more than 0.1 %.
+    /// At FPA's final time the others have a cost that is larger by more than the margin.
     pub fn larger_at_the_same_time(&self) -> Vec<Check> {
         let check = |other: &Trace| {
-            let point = other.at_seconds(self.fpa.seconds());
-            let theirs = point.map_or(f64::INFINITY, |p| p.divergence);
-            Check::new(
-                above(theirs, self.fpa.last()) > 0.1,
+            let end = self.fpa.seconds();
+            let answer =
+                timed(|error| Some(lower(self.fpa.last(), at_time(other, end + error)) == Some(true)));
+            let accesses = other.at_seconds(end).map_or(0.0, |place| place.iteration.floor());
+            Check::settled(
+                answer,
                 format!(
-                    "at FPA's final time {} is {} FPA, after {} accesses (more than 0.1 % above)",
+                    "at FPA's final time {} is {} FPA, after {accesses:.0} accesses (more than {} above; time to {})",
                     other.method,
-                    compared(theirs, self.fpa.last()),
-                    point.map_or(0, |p| p.iteration)
+                    compared(at_time(other, end), self.fpa.last()),
+                    margin(),
+                    resolution()
                 ),
             )
         };
@@ -274,21 +301,30 @@ impl<'a> Judge<'a> {
     pub fn mua_leads_early(&self) -> Vec<Check> {
         let begun = self.fpa.points.get(2).map_or(0.0, |point| point.seconds);
         let seconds = (self.fpa.seconds() / 100.0).max(begun);
-        let at = |t: &Trace| t.at_seconds(seconds).map_or(f64::INFINITY, |p| p.divergence);
-        let check = |other: &Trace| {
-            Check::new(
-                at(self.mua) < at(other),
-                format!(
-                    "after {} s MUA is at {}, {} at {}",
-                    plain(seconds),
-                    plain(at(self.mua)),
-                    other.method,
-                    plain(at(other))
-                ),
-            )
-        };
-        vec![check(self.fpa), check(self.admm)]
+        vec![self.leads_at(seconds, self.mua, self.fpa), self.leads_at(seconds, self.mua, self.admm)]
     }
+
+    /// At a time one method is below another by more than the margin.
+    pub fn leads_at(&self, seconds: f64, a: &Trace, b: &Trace) -> Check {
+        Check::settled(
+            timed(|error| lower(at_time(a, seconds), at_time(b, seconds + error))),
+            format!(
+                "after {} s {} is at {}, {} at {} (margin {}; time to {})",
+                plain(seconds),
+                a.method,
+                plain(at_time(a, seconds)),
+                b.method,
+                plain(at_time(b, seconds)),
+                margin(),
+                resolution()
+            ),
+        )
+    }
+}
+
+/// The divergence at a time; infinite before the start.
+fn at_time(trace: &Trace, seconds: f64) -> f64 {
+    trace.at_seconds(seconds).map_or(f64::INFINITY, |place| place.divergence)
 }
 
 /// The claim about ρ.
@@ -297,7 +333,7 @@ pub fn rho_claim(record: &Record, id: &str, place: &'static str, rho: f64) -> Cl
         paper: format!("ρ = {rho} is the optimal parameter of ADMM"),
         place,
         figure: format!("{id}-rho"),
-        checks: vec![sweep::check(record, PROBLEM, rho)],
+        checks: vec![sweep::check(record, PROBLEM, rho, 0.0)],
     }
 }
 
@@ -305,7 +341,7 @@ pub fn rho_claim(record: &Record, id: &str, place: &'static str, rho: f64) -> Cl
 pub fn beyond(record: &Record) -> String {
     let sentence = |method: &str| {
         let (fpa, ours) = (record.trace(PROBLEM, FPA)?, record.trace(PROBLEM, method)?);
-        let level = match ours.reaches(fpa.last()) {
+        let level = match ours.reaches(Level::plain(fpa.last())) {
             Some(p) => format!(
                 "is as low as FPA at its end after {} accesses and {:.2} s (FPA: {:.2} s)",
                 p.iteration,
@@ -374,9 +410,53 @@ pub mod tests {
     }
 
     #[test]
+    fn small_differences_are_left_open() {
+        let alike = record(vec![
+            made_up(FPA, 10.0, 2.0, 0.1),
+            made_up(ADMM, 10.005, 2.0, 0.1),
+            made_up(MUA, 9.995, 2.0, 0.1 + 4e-6),
+        ]);
+        let judge = Judge::new(&alike).unwrap();
+        let mut checks = vec![
+            judge.ends_below(judge.fpa, judge.admm),
+            judge.ends_below(judge.fpa, judge.mua),
+            judge.begins_above(judge.admm, judge.fpa),
+            judge.leads_at(50.0, judge.fpa, judge.mua),
+        ];
+        checks.extend(judge.order_of_times());
+        for check in &checks {
+            assert!(check.open && !check.holds, "{}", check.measured);
+            assert!(
+                check.measured.contains("0.1 %") || check.measured.contains("5 ms"),
+                "{}",
+                check.measured
+            );
+        }
+        assert!(checks[0].measured.contains("as low as"));
+        // A few milliseconds decide where lines are steep.
+        let steep = record(vec![
+            made_up(FPA, 10.0, 100.0, 1e-4),
+            made_up(ADMM, 10.0, 100.0, 1e-4),
+            made_up(MUA, 10.0, 90.0, 1e-4),
+        ]);
+        let judge = Judge::new(&steep).unwrap();
+        assert!(judge.leads_at(6e-3, judge.mua, judge.fpa).open);
+    }
+
+    #[test]
     fn zoomed_charts_hold_all_ends() {
         let traces = [made_up(FPA, 10.0, 2.0, 0.1), made_up(MUA, 10.5, 2.0, 0.1)];
-        let (low, high) = zoom(&[&traces[0], &traces[1]]);
+        let (low, high) = heights(&[&traces[0], &traces[1]]);
         assert!(low < 10.0 && high > 10.5 && high < 12.0, "{low} {high}");
+        // As in few accesses: all that end within three times the lowest are shown, and the one above is named.
+        let ends = [(AUTO, 10.0), (MUA, 13.0), (FPA, 17.0), (ADMM, 80.0)];
+        let traces = ends.map(|(method, end)| made_up(method, end, 50.0, 0.1));
+        let traces: Vec<&Trace> = traces.iter().collect();
+        let chart = chart(&traces, Along::Iterations, "(b) zoomed", true);
+        let ((low, high), (from, to)) = (chart.y_range.unwrap(), chart.x_range.unwrap());
+        assert!(low < 10.0 && high > 17.0 && high < 30.0, "{low} {high}");
+        assert_eq!(chart.title, "(b) zoomed (above it: ADMM)");
+        let entry = traces.iter().filter_map(|trace| trace.reaches(Level::plain(high))).map(|p| p.iteration);
+        assert!(to == 1000.0 && from > 50.0 && entry.fold(f64::INFINITY, f64::min) > from, "{from}");
     }
 }

@@ -1,11 +1,14 @@
 //! `klnmf reproduce`: the experiments of the paper, and a report to read beside it.
 
+mod checksum;
 mod claim;
 mod decomposition;
+mod dictionary;
 mod experiment;
 mod faces;
 mod factorisation;
 mod images;
+mod manifest;
 mod music;
 mod page;
 mod race;
@@ -26,8 +29,9 @@ use claim::Verdict;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use experiment::{EXPERIMENTS, Experiment, Inputs};
+use manifest::Manifest;
+use page::Shown;
 use race::{Interrupted, Lab};
-use record::Record;
 use serde_json::{Map, Value, json};
 use size::Size;
 use std::cell::Cell;
@@ -46,9 +50,10 @@ use std::time::Instant;
 /// does not; verdicts are computed from the measurements.
 ///
 /// The folder of --out gets index.html, which needs nothing else, figures/*.svg, and
-/// data/EXPERIMENT/*.csv with a manifest.json, from which the report is drawn. The same
-/// command again keeps what is finished and draws the report anew; Ctrl-C keeps the
-/// finished experiments, so that a long run can be resumed.
+/// data/EXPERIMENT/*.csv with a manifest.json, from which the report is drawn;
+/// data/README.md says what every column means. The same command again keeps what is
+/// finished and draws the report anew; Ctrl-C keeps the finished experiments, so that a long
+/// run can be resumed.
 ///
 ///   synthetic-nd   the convex problems on 200×1000 uniform numbers, r = 15
 ///   synthetic-nmf  the factorisation of 250×2000 uniform numbers, r = 50
@@ -145,6 +150,7 @@ struct Done {
     experiment: Experiment,
     /// Whether it was measured now, or earlier.
     now: bool,
+    /// What the measurement took, whenever it was.
     seconds: f64,
 }
 
@@ -171,6 +177,10 @@ impl Reproduce {
             }
         }
         let shown = page::write(&self.out)?;
+        for (experiment, damage) in &shown.left_out {
+            let name = experiment.name();
+            self.say(&format!("{name}: {damage}, so the report leaves it out; name it to measure it anew"));
+        }
         self.tell(&folder.file("index.html"), &done, &shown, interrupted)?;
         Ok(if interrupted { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
     }
@@ -225,14 +235,17 @@ impl Reproduce {
     ) -> anyhow::Result<Done> {
         let folder = data_folder(&self.out, experiment);
         let identity = self.identity(experiment, inputs);
-        match Record::manifest(&folder) {
-            Some((there, _)) if there == identity && !self.force => {
-                self.say(&format!("{label}: finished before, kept"));
-                return Ok(Done { experiment, now: false, seconds: 0.0 });
-            }
-            Some((there, _)) if there != identity => {
+        match Manifest::read(&folder) {
+            Some(there) if there.settings != identity => {
                 self.say(&format!("{label}: was measured with other settings, and is measured anew"));
             }
+            Some(there) if !self.force => match there.damage(&folder) {
+                None => {
+                    self.say(&format!("{label}: finished before, kept"));
+                    return Ok(Done { experiment, now: false, seconds: there.seconds() });
+                }
+                Some(damage) => self.say(&format!("{label}: {damage}, so it is measured anew")),
+            },
             _ => {}
         }
         let begun = Instant::now();
@@ -245,7 +258,7 @@ impl Reproduce {
         };
         let record = experiment.run(&lab, self.size(), inputs);
         lab.bar.finish_and_clear();
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = (begun.elapsed().as_secs_f64() * 1e3).round() / 1e3;
         record?.write(&folder, &identity, &self.machine(experiment, seconds))?;
         self.say(&format!("{label}: measured in {seconds:.1} s"));
         Ok(Done { experiment, now: true, seconds })
@@ -257,7 +270,7 @@ impl Reproduce {
             "cores": thread_count(0),
             "system": std::env::consts::OS,
             "processor": std::env::consts::ARCH,
-            "seconds": (seconds * 10.0).round() / 10.0,
+            "seconds": seconds,
         })
     }
 
@@ -285,13 +298,7 @@ impl Reproduce {
         command + &format!(" --seed {}", self.seed)
     }
 
-    fn tell(
-        &self,
-        index: &Path,
-        done: &[Done],
-        shown: &[(Experiment, Vec<Verdict>)],
-        interrupted: bool,
-    ) -> anyhow::Result<()> {
+    fn tell(&self, index: &Path, done: &[Done], shown: &Shown, interrupted: bool) -> anyhow::Result<()> {
         let count = |verdicts: &[Verdict], wanted| verdicts.iter().filter(|v| **v == wanted).count();
         let all = [Verdict::Agrees, Verdict::Partly, Verdict::Disagrees, Verdict::Undecided];
         if self.output.json {
@@ -300,10 +307,10 @@ impl Reproduce {
                 .map(|one| {
                     let none = Vec::new();
                     let verdicts =
-                        shown.iter().find(|(e, _)| *e == one.experiment).map_or(&none, |(_, v)| v);
+                        shown.verdicts.iter().find(|(e, _)| *e == one.experiment).map_or(&none, |(_, v)| v);
                     let claims: Map<String, Value> =
                         all.iter().map(|v| (v.key().to_owned(), count(verdicts, *v).into())).collect();
-                    json!({ "name": one.experiment.name(), "measured": one.now, "seconds": one.seconds, "claims": claims })
+                    json!({ "name": one.experiment.name(), "measured": one.now, "seconds": summary::number(one.seconds), "claims": claims })
                 })
                 .collect();
             let object = json!({
@@ -312,15 +319,19 @@ impl Reproduce {
                 "seed": self.seed,
                 "threads": thread_count(self.threads),
                 "experiments": experiments,
-                "report": index.display().to_string(),
+                "report": (!shown.verdicts.is_empty()).then(|| index.display().to_string()),
             });
             return summary::print_json(object.as_object().cloned().unwrap_or_default());
+        }
+        if shown.verdicts.is_empty() {
+            self.say("interrupted before any experiment was finished: there is no report yet");
+            return Ok(());
         }
         if self.output.quiet {
             return Ok(());
         }
         let mut text = String::new();
-        for (experiment, verdicts) in shown {
+        for (experiment, verdicts) in &shown.verdicts {
             let [agrees, partly, not, open] = all.map(|verdict| count(verdicts, verdict));
             let open = if open > 0 { format!(", {open} undecided") } else { String::new() };
             text += &format!(

@@ -1,12 +1,12 @@
 //! Section 4.3: the spectrogram of a recording, and its parts as sounds.
 
+use super::checksum;
 use super::claim::Claim;
 use super::decomposition;
-use super::experiment::checksum;
 use super::factorisation::{self, Judge};
 use super::race::{FPA, Lab};
 use super::record::{Record, Sheet};
-use super::section::{Body, Item, Section};
+use super::section::{Body, Item, Section, sizes as sizes_sentence};
 use super::size::Size;
 use crate::panels::{self, LABEL, Panels, RANGE, Span, WIDTH};
 use anyhow::{Context, ensure};
@@ -32,6 +32,8 @@ pub struct Piece {
     sound: Sound,
     /// The name of the file; none for the built-in piece.
     name: Option<String>,
+    /// Seconds of all of it, of which there may be only the beginning.
+    given: f64,
 }
 
 impl Piece {
@@ -45,16 +47,17 @@ impl Piece {
         if let Some(path) = path {
             ensure!(samples.len() >= WINDOW, "{}: it is shorter than a window, 23 ms", path.display());
         }
+        let given = samples.len() as f64 / f64::from(RATE);
         samples.truncate((seconds * f64::from(RATE)).min(1e12) as usize);
         let silent = samples.iter().all(|x| *x == 0.0);
         ensure!(!silent, "{}: it is silent", path.unwrap_or(Path::new("the recording")).display());
         let name = path.map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-        Ok(Self { sound: Sound::new(RATE, vec![samples])?, name })
+        Ok(Self { sound: Sound::new(RATE, vec![samples])?, name, given })
     }
 
     pub fn fingerprint(&self) -> String {
         let name = self.name.as_deref().unwrap_or("ensemble");
-        format!("{name}, {}", checksum(self.sound.mono().into_iter()))
+        format!("{name}, {}", checksum::of_numbers(self.sound.mono().into_iter()))
     }
 }
 
@@ -91,7 +94,8 @@ pub fn run(lab: &Lab, size: Size, piece: &Piece) -> anyhow::Result<Record> {
     let signal = piece.sound.mono();
     let v = stft.forward(&signal).power();
     let facts = json!({
-        "data": piece.name, "rows": v.rows(), "columns": v.cols(), "length": piece.sound.seconds(), "rank": rank,
+        "data": piece.name, "rows": v.rows(), "columns": v.cols(), "length": piece.sound.seconds(), "length of all": piece.given,
+        "rank": rank,
         "accesses": accesses, "updates": updates, "iterations": iterations, "rho": RHO, "rho of the convex problems": RHO_ND,
     });
     let mut record = Record { facts: facts.as_object().cloned().unwrap_or_default(), ..Record::default() };
@@ -153,7 +157,6 @@ fn spectrogram(v: &Mat<f64>) -> Sheet {
 }
 
 pub fn section(record: &Record) -> Section {
-    let fact = |name| record.fact(name);
     let data = match record.text("data") {
         "" => "No recording was given (--music), so this is a built-in synthetic piece of five instruments, without the noise of an old record."
             .into(),
@@ -171,22 +174,27 @@ pub fn section(record: &Record) -> Section {
             .into(),
         ours: vec![
             data,
-            format!(
-                "{:.1} s at {RATE} Hz: the power spectrogram V is {} × {}, r = {}, {} accesses; the convex problems with {} multiplicative \
-                 updates and {} iterations.",
-                fact("length"),
-                fact("rows"),
-                fact("columns"),
-                fact("rank"),
-                fact("accesses"),
-                fact("updates"),
-                fact("iterations")
-            ),
+            used(record),
+            sizes_sentence(record, "The power spectrogram V"),
             "Samples are between −1 and 1. The best ρ depends on that scale, which the paper does not state.".into(),
             factorisation::beyond(record),
         ],
         claims,
         items,
+    }
+}
+
+/// How much of the recording was used.
+fn used(record: &Record) -> String {
+    let (length, all) = (record.fact("length"), record.fact("length of all"));
+    if record.text("data").is_empty() {
+        format!("It has {length:.1} s at {RATE} Hz; with --full {PIECE} s, like the paper's.")
+    } else if all > length + 0.05 {
+        format!(
+            "To be quick only its first {length:.1} of {all:.1} s are used, at {RATE} Hz; --full uses all of it."
+        )
+    } else {
+        format!("All of its {length:.1} s are used, at {RATE} Hz.")
     }
 }
 

@@ -2,27 +2,44 @@
 
 use super::claim::{Claim, Verdict};
 use super::data_folder;
+use super::dictionary;
 use super::experiment::{EXPERIMENTS, Experiment};
+use super::manifest::Manifest;
 use super::record::Record;
 use super::section::{Body, Item};
 use crate::chart;
 use anyhow::Context;
 use minijinja::{Environment, Value as Jinja, context};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes index.html and the figures of all that is finished; the verdicts by experiment.
-pub fn write(out: &Path) -> anyhow::Result<Vec<(Experiment, Vec<Verdict>)>> {
+/// What a page shows.
+pub struct Shown {
+    /// The verdicts by experiment.
+    pub verdicts: Vec<(Experiment, Vec<Verdict>)>,
+    /// Experiments whose data are damaged, and what is wrong with them.
+    pub left_out: Vec<(Experiment, String)>,
+}
+
+/// Writes index.html and the figures of all that is finished and whole; nothing if that is nothing.
+pub fn write(out: &Path) -> anyhow::Result<Shown> {
     let figures = out.join("figures");
-    std::fs::create_dir_all(&figures)
-        .with_context(|| format!("cannot make the folder {}", figures.display()))?;
-    let (mut sections, mut verdicts) = (Vec::new(), Vec::new());
+    let (mut sections, mut verdicts, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    let mut files = BTreeSet::new();
     for experiment in EXPERIMENTS {
         let folder = data_folder(out, experiment);
-        let Some((identity, machine)) = Record::manifest(&folder) else { continue };
-        let record = Record::read(&folder)?;
+        let Some(manifest) = Manifest::read(&folder) else { continue };
+        if let Some(damage) = manifest.damage(&folder) {
+            left_out.push((experiment, damage));
+            continue;
+        }
+        files.extend(manifest.files.keys().cloned());
+        let record = Record::read(&folder, &manifest)?;
         let section = experiment.section(&record);
+        std::fs::create_dir_all(&figures)
+            .with_context(|| format!("cannot make the folder {}", figures.display()))?;
         for item in &section.items {
             for (name, svg) in standalone(item) {
                 klnmf_io::atomically(&figures.join(name), |file| file.write_all(svg.as_bytes()))?;
@@ -30,17 +47,20 @@ pub fn write(out: &Path) -> anyhow::Result<Vec<(Experiment, Vec<Verdict>)>> {
         }
         let of = |claim: &Claim| claim.verdict();
         verdicts.push((experiment, section.claims.iter().map(of).collect()));
-        let size = identity["size"].as_str().unwrap_or_default();
+        let size = manifest.settings["size"].as_str().unwrap_or_default();
         sections.push(context! {
             name => experiment.name(),
             title => section.title,
             paper => section.paper,
             ours => section.ours,
             reduced => size != "full",
-            machine => facts(&identity, &machine),
+            machine => facts(&manifest),
             claims => section.claims.iter().map(claim).collect::<Vec<_>>(),
             items => section.items.iter().map(item).collect::<Vec<_>>(),
         });
+    }
+    if sections.is_empty() {
+        return Ok(Shown { verdicts, left_out });
     }
     let all: Vec<Verdict> =
         verdicts.iter().flat_map(|(_, v): &(_, Vec<Verdict>)| v.iter().copied()).collect();
@@ -56,8 +76,10 @@ pub fn write(out: &Path) -> anyhow::Result<Vec<(Experiment, Vec<Verdict>)>> {
         disagree => count(Verdict::Disagrees),
         undecided => count(Verdict::Undecided),
     })?;
+    let words = dictionary::text(&files);
+    klnmf_io::atomically(&out.join("data/README.md"), |file| file.write_all(words.as_bytes()))?;
     klnmf_io::atomically(&out.join("index.html"), |file| file.write_all(page.as_bytes()))?;
-    Ok(verdicts)
+    Ok(Shown { verdicts, left_out })
 }
 
 /// The figure as files of its own, each with its name.
@@ -75,17 +97,18 @@ fn standalone(item: &Item) -> Vec<(String, String)> {
     }
 }
 
-fn facts(identity: &Value, machine: &Value) -> String {
+fn facts(manifest: &Manifest) -> String {
+    let Manifest { settings, machine, .. } = manifest;
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     format!(
-        "{}: klnmf {}, {} threads, {} cores, {} {}, {} s in all.",
+        "{}: klnmf {}, {} threads, {} cores, {} {}, {:.1} s in all.",
         word(&machine["command"]),
-        word(&identity["klnmf"]),
-        identity["threads"],
+        word(&settings["klnmf"]),
+        settings["threads"],
         machine["cores"],
         word(&machine["system"]),
         word(&machine["processor"]),
-        machine["seconds"]
+        manifest.seconds()
     )
 }
 

@@ -1,8 +1,9 @@
-//! What an experiment has measured, and its folder: `traces.csv`, other tables, and `manifest.json`, which is written last.
+//! What an experiment has measured, and its folder: `traces.csv`, other tables, and the manifest.
 
+use super::manifest::{self, Manifest};
 use super::trace::{Point, Trace};
 use anyhow::{Context, bail};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::path::Path;
 pub struct Record {
     /// Lines of figures.
     pub traces: Vec<Trace>,
-    /// Other numbers, by the name of their file.
+    /// Other numbers, by the name of their file without `.csv`.
     pub sheets: BTreeMap<String, Sheet>,
     /// Sizes, settings and single numbers, by name.
     pub facts: Map<String, Value>,
@@ -27,7 +28,6 @@ pub struct Sheet {
 
 const TRACES: &str = "traces.csv";
 const TRACE_HEADER: [&str; 7] = ["problem", "method", "iteration", "seconds", "divergence", "gap_w", "gap_h"];
-const MANIFEST: &str = "manifest.json";
 
 impl Sheet {
     pub fn new(header: &[&str]) -> Self {
@@ -44,12 +44,12 @@ impl Sheet {
         self.header.iter().position(|name| name == column).map_or("", |at| &row[at])
     }
 
-    fn write(&self, path: &Path) -> anyhow::Result<()> {
-        klnmf_io::atomically(path, |out| {
-            writeln!(out, "{}", self.header.join(","))?;
-            self.rows.iter().try_for_each(|row| writeln!(out, "{}", row.join(",")))
-        })?;
-        Ok(())
+    /// Writes the table; what the manifest notes of it.
+    fn write(&self, path: &Path) -> anyhow::Result<Value> {
+        let line = |cells: &Vec<String>| cells.join(",") + "\n";
+        let text: String = std::iter::once(&self.header).chain(&self.rows).map(line).collect();
+        klnmf_io::atomically(path, |out| out.write_all(text.as_bytes()))?;
+        Ok(manifest::sum(text.as_bytes()))
     }
 
     fn read(path: &Path) -> anyhow::Result<Self> {
@@ -93,46 +93,30 @@ impl Record {
     }
 
     /// Writes the record and what it belongs to; the manifest comes last, so that what is half done does not count.
-    pub fn write(&self, folder: &Path, identity: &Value, machine: &Value) -> anyhow::Result<()> {
+    pub fn write(&self, folder: &Path, settings: &Value, machine: &Value) -> anyhow::Result<()> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        let manifest = folder.join(MANIFEST);
-        if manifest.exists() {
-            std::fs::remove_file(&manifest)
-                .with_context(|| format!("cannot remove {}", manifest.display()))?;
-        }
-        self.traces_sheet().write(&folder.join(TRACES))?;
+        Manifest::remove(folder)?;
+        let mut files = Map::new();
+        files.insert(TRACES.into(), self.traces_sheet().write(&folder.join(TRACES))?);
         for (name, sheet) in &self.sheets {
-            sheet.write(&folder.join(format!("{name}.csv")))?;
+            let name = format!("{name}.csv");
+            let sum = sheet.write(&folder.join(&name))?;
+            files.insert(name, sum);
         }
-        let sheets: Vec<&String> = self.sheets.keys().collect();
-        let value =
-            json!({ "settings": identity, "machine": machine, "sheets": sheets, "facts": self.facts });
-        let text = serde_json::to_string_pretty(&value)? + "\n";
-        Ok(klnmf_io::atomically(&manifest, |out| out.write_all(text.as_bytes()))?)
-    }
-
-    /// The settings of what a folder holds and the machine it was measured on, if it was finished.
-    pub fn manifest(folder: &Path) -> Option<(Value, Value)> {
-        let value: Value =
-            serde_json::from_str(&std::fs::read_to_string(folder.join(MANIFEST)).ok()?).ok()?;
-        Some((value.get("settings")?.clone(), value.get("machine")?.clone()))
+        let (settings, machine) = (settings.clone(), machine.clone());
+        Manifest { settings, machine, facts: self.facts.clone(), files }.write(folder)
     }
 
     /// Reads what was written.
-    pub fn read(folder: &Path) -> anyhow::Result<Self> {
-        let path = folder.join(MANIFEST);
-        let text =
-            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let manifest: Value =
-            serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
-        let facts = manifest["facts"].as_object().cloned().unwrap_or_default();
+    pub fn read(folder: &Path, manifest: &Manifest) -> anyhow::Result<Self> {
         let mut sheets = BTreeMap::new();
-        for name in manifest["sheets"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            sheets.insert(name.to_owned(), Sheet::read(&folder.join(format!("{name}.csv")))?);
+        for file in manifest.files.keys().filter(|file| *file != TRACES) {
+            let name = file.trim_end_matches(".csv").to_owned();
+            sheets.insert(name, Sheet::read(&folder.join(file))?);
         }
         let traces = read_traces(&folder.join(TRACES))?;
-        Ok(Self { traces, sheets, facts })
+        Ok(Self { traces, sheets, facts: manifest.facts.clone() })
     }
 
     fn traces_sheet(&self) -> Sheet {
@@ -180,6 +164,7 @@ fn read_traces(path: &Path) -> anyhow::Result<Vec<Trace>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn records_come_back_as_they_were() {
@@ -196,12 +181,12 @@ mod tests {
             facts: json!({ "rank": 3, "data": "generated" }).as_object().cloned().unwrap(),
         };
         let folder = tempfile::tempdir().unwrap();
-        assert!(Record::manifest(folder.path()).is_none());
         record.write(folder.path(), &json!({ "seed": 1 }), &json!({ "threads": 2 })).unwrap();
-        assert_eq!(Record::read(folder.path()).unwrap(), record);
-        assert_eq!(Record::manifest(folder.path()).unwrap().0, json!({ "seed": 1 }));
+        let manifest = Manifest::read(folder.path()).unwrap();
+        assert_eq!(Record::read(folder.path(), &manifest).unwrap(), record);
+        assert_eq!((&manifest.settings, manifest.damage(folder.path())), (&json!({ "seed": 1 }), None));
         assert_eq!((record.fact("rank"), record.text("data")), (3.0, "generated"));
         std::fs::write(folder.path().join("sweep.csv"), "rho,divergence\n1\n").unwrap();
-        assert!(Record::read(folder.path()).unwrap_err().to_string().contains("line 2"));
+        assert!(Record::read(folder.path(), &manifest).unwrap_err().to_string().contains("line 2"));
     }
 }

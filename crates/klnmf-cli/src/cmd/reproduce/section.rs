@@ -2,7 +2,8 @@
 
 use super::claim::Claim;
 use super::race::{ADMM, AUTO, BEST_ADMM, FPA, MUA, OUR_FPA};
-use super::trace::Trace;
+use super::record::Record;
+use super::trace::{Place, Trace};
 use crate::chart::{Chart, Line};
 
 /// Everything that is shown of an experiment.
@@ -62,6 +63,14 @@ impl Along {
         }
     }
 
+    /// How far along a place is.
+    pub fn of(self, place: &Place) -> f64 {
+        match self {
+            Along::Iterations => place.iteration,
+            Along::Seconds => place.seconds,
+        }
+    }
+
     /// A trace as points of a chart: `f` gives the height.
     pub fn points(self, trace: &Trace, f: impl Fn(&super::trace::Point) -> f64) -> Vec<(f64, f64)> {
         let x = |p: &super::trace::Point| match self {
@@ -84,4 +93,18 @@ pub fn line(method: &str, points: Vec<(f64, f64)>) -> Line {
     };
     let pale = if method == BEST_ADMM { 0.4 } else { 0.0 };
     Line { name: method.into(), points, colour: Some(colour), pale, ..Line::default() }
+}
+
+/// The sizes of an experiment that has the whole factorisation of a matrix and its convex problems.
+pub fn sizes(record: &Record, matrix: &str) -> String {
+    let fact = |name| record.fact(name);
+    format!(
+        "{matrix} is {} × {}, r = {}, {} accesses; the convex problems with {} multiplicative updates and {} iterations.",
+        fact("rows"),
+        fact("columns"),
+        fact("rank"),
+        fact("accesses"),
+        fact("updates"),
+        fact("iterations")
+    )
 }

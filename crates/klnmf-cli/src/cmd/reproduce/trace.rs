@@ -28,6 +28,61 @@ pub struct Point {
     pub gap_h: f64,
 }
 
+/// A level to come down to.
+#[derive(Clone, Copy, Debug)]
+pub struct Level {
+    pub divergence: f64,
+    /// What distances are measured from: the optimum where it is known, else 0.
+    pub base: f64,
+}
+
+impl Level {
+    /// A divergence, where no optimum is known.
+    pub fn plain(divergence: f64) -> Self {
+        Self { divergence, base: 0.0 }
+    }
+
+    /// So far above an optimum, relative to it.
+    pub fn near(optimum: f64, relative: f64) -> Self {
+        Self { divergence: optimum * (1.0 + relative), base: optimum }
+    }
+}
+
+/// A place on the line of a trace, most often between two points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    pub iteration: f64,
+    pub seconds: f64,
+    pub divergence: f64,
+}
+
+/// The place at a share of the way between two points.
+///
+/// Only some points of a run are kept, so what is read off between them must not depend on which. Methods come down by about the same
+/// factor with every access, so the logarithm of the distance is taken to be linear between neighbours; the points are so dense that
+/// another rule would move a place by less than an access.
+fn between(a: &Point, b: &Point, share: f64, base: f64) -> Place {
+    // Next to an infinite value there is no line: the earlier point holds until the later one.
+    let divergence = if a.divergence.is_finite() && b.divergence.is_finite() {
+        base + distance(a, base).powf(1.0 - share) * distance(b, base).powf(share)
+    } else if share < 1.0 {
+        a.divergence
+    } else {
+        b.divergence
+    };
+    let mix = |a: f64, b: f64| a + share * (b - a);
+    Place {
+        iteration: mix(a.iteration as f64, b.iteration as f64),
+        seconds: mix(a.seconds, b.seconds),
+        divergence,
+    }
+}
+
+/// How far a point is above a base, at least the rounding.
+fn distance(point: &Point, base: f64) -> f64 {
+    (point.divergence - base).max(f64::EPSILON * point.divergence.abs()).max(f64::MIN_POSITIVE)
+}
+
 impl From<&Info> for Point {
     fn from(info: &Info) -> Self {
         let Info { iteration, seconds, divergence, gap_w, gap_h, .. } = *info;
@@ -73,19 +128,34 @@ impl Trace {
         self.points.last().map_or(0.0, |point| point.seconds)
     }
 
-    /// The latest point within so many accesses.
-    pub fn at_iteration(&self, iteration: usize) -> Option<&Point> {
-        self.points.iter().rev().find(|point| point.iteration <= iteration)
+    /// Where it is after so many accesses; where it ends if it ends before.
+    pub fn at_iteration(&self, iteration: usize) -> Option<Place> {
+        self.at(iteration as f64, |point| point.iteration as f64)
     }
 
-    /// The latest point within so many seconds.
-    pub fn at_seconds(&self, seconds: f64) -> Option<&Point> {
-        self.points.iter().rev().find(|point| point.seconds <= seconds)
+    /// Where it is after so many seconds; where it ends if it ends before.
+    pub fn at_seconds(&self, seconds: f64) -> Option<Place> {
+        self.at(seconds, |point| point.seconds)
     }
 
-    /// The first point at a divergence or below.
-    pub fn reaches(&self, divergence: f64) -> Option<&Point> {
-        self.points.iter().find(|point| point.divergence <= divergence)
+    fn at(&self, x: f64, along: impl Fn(&Point) -> f64) -> Option<Place> {
+        let after = self.points.iter().position(|point| along(point) > x).unwrap_or(self.points.len());
+        let a = self.points.get(after.checked_sub(1)?)?;
+        let b = self.points.get(after).unwrap_or(a);
+        let length = along(b) - along(a);
+        Some(between(a, b, if length > 0.0 { (x - along(a)) / length } else { 0.0 }, 0.0))
+    }
+
+    /// Where it first comes down to a level. Accesses are rounded up: a level is met with a whole one.
+    pub fn reaches(&self, level: Level) -> Option<Place> {
+        let there = self.points.iter().position(|point| point.divergence <= level.divergence)?;
+        let (a, b) = (&self.points[there.saturating_sub(1)], &self.points[there]);
+        let (from, to) = (distance(a, level.base), distance(b, level.base));
+        let share = (from / (level.divergence - level.base)).ln() / (from / to).ln();
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 };
+        let place = between(a, b, share, level.base);
+        // What is a whole number up to rounding stays it.
+        Some(Place { iteration: (place.iteration - 1e-9).ceil(), ..place })
     }
 
     /// The share of all its decrease that a method has made within so many accesses.
@@ -124,13 +194,49 @@ mod tests {
     }
 
     #[test]
-    fn points_are_found_by_iteration_time_and_divergence() {
+    fn places_are_found_by_iteration_time_and_divergence() {
         let trace = trace(10, |i| 100.0 - i as f64);
         assert_eq!(trace.at_iteration(4).unwrap().divergence, 96.0);
-        assert_eq!(trace.at_seconds(0.55).unwrap().iteration, 5);
-        assert_eq!(trace.reaches(95.5).unwrap().iteration, 5);
-        assert!(trace.reaches(10.0).is_none());
+        let place = trace.at_seconds(0.55).unwrap();
+        assert!((place.iteration - 5.5).abs() < 1e-9 && (place.divergence - 94.5).abs() < 0.01, "{place:?}");
+        assert_eq!(trace.at_seconds(9.0).unwrap().divergence, 90.0, "where it ends");
+        let place = trace.reaches(Level::plain(95.5)).unwrap();
+        assert!(place.iteration == 5.0 && (place.seconds - 0.45).abs() < 0.001, "{place:?}");
+        assert_eq!(trace.reaches(Level::plain(95.0)).unwrap().iteration, 5.0);
+        assert_eq!(trace.reaches(Level::plain(100.0)).unwrap().iteration, 0.0);
+        assert!(trace.reaches(Level::plain(10.0)).is_none());
         assert_eq!((trace.first(), trace.last(), trace.seconds()), (100.0, 90.0, 1.0));
         assert!((trace.share_of_decrease(3) - 0.3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_read_off_does_not_depend_on_the_points_that_are_kept() {
+        const OPTIMUM: f64 = 1000.0;
+        let runs: [fn(usize) -> f64; 2] =
+            [|i| OPTIMUM + 500.0 * (-(i as f64) / 200.0).exp(), |i| OPTIMUM + 500.0 / (1.0 + i as f64)];
+        for run in runs {
+            let full = trace(3000, run);
+            let mut thin = full.clone();
+            thin.thin();
+            for relative in [0.2, 0.03, 4e-3, 7e-4, 2e-4] {
+                let [a, b] = [&full, &thin].map(|t| t.reaches(Level::near(OPTIMUM, relative)).unwrap());
+                assert!((a.iteration - b.iteration).abs() <= 1.0, "{relative}: {a:?} and {b:?}");
+                assert!((a.seconds - b.seconds).abs() <= 0.1, "{relative}: {a:?} and {b:?}");
+            }
+            for iteration in [7, 95, 1234, 2999] {
+                let [a, b] = [&full, &thin].map(|t| t.at_iteration(iteration).unwrap().divergence);
+                assert!((a / b - 1.0).abs() < 1e-3, "{iteration}: {a} and {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn infinite_values_are_no_part_of_a_line() {
+        let down = trace(4, |i| if i < 2 { f64::INFINITY } else { 10.0 });
+        assert_eq!(down.at_seconds(0.15).unwrap().divergence, f64::INFINITY);
+        assert_eq!(down.at_iteration(2).unwrap().divergence, 10.0);
+        assert_eq!(down.reaches(Level::plain(11.0)).unwrap().iteration, 2.0);
+        let up = trace(4, |i| if i < 2 { 10.0 } else { f64::INFINITY });
+        assert_eq!(up.at_seconds(0.15).unwrap().divergence, 10.0);
     }
 }

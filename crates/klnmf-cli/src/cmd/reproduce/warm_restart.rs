@@ -63,9 +63,10 @@ pub fn run(lab: &Lab, size: Size) -> anyhow::Result<Record> {
     for entrant in entrants {
         let (trace, found) = lab.race(FIRST, &entrant, &v, (&w, &h), before)?;
         record.traces.push(trace);
-        let (w1, mut h1) = to_mean_one(found.w, found.h);
-        let lifted = lift_zeros(&v, &w1, &mut h1);
-        record.facts.insert(format!("lifted columns of {}", entrant.name), lifted.into());
+        let (mut w1, mut h1) = to_mean_one(found.w, found.h);
+        let (rows, columns) = lift_zeros(&v, &mut w1, &mut h1);
+        record.facts.insert(format!("lifted rows of {}", entrant.name), rows.into());
+        record.facts.insert(format!("lifted columns of {}", entrant.name), columns.into());
         let (grown_w, grown_h) = klnmf::grow(&w1, &h1, r2, lab.seed)?;
         let constants = if entrant.name == MUA { constants(size) } else { &[0.0] };
         for c in constants {
@@ -81,20 +82,35 @@ pub fn run(lab: &Lab, size: Size) -> anyhow::Result<Record> {
     Ok(record)
 }
 
-/// Adds a thousandth of the mean of H to the columns where WH is zero and V is not, and counts them. Projections leave such zeros; there the
-/// divergence is infinite but for the authors' 2.2e-16, and the dual −V/(WH) that FPA starts with does not exist.
-fn lift_zeros(v: &Mat<f64>, w: &Mat<f64>, h: &mut Mat<f64>) -> usize {
-    let lift = 1e-3 * h.as_slice().iter().sum::<f64>() / h.as_slice().len() as f64;
-    let wt = w.transpose();
-    let mut lifted = 0;
+/// Makes WH positive wherever V is, and counts the rows of W and the columns of H that it took: a row of zeros gets a thousandth of the
+/// mean of W, and then a column where WH is still zero somewhere a thousandth of the mean of H.
+///
+/// The paper says nothing of such zeros, but its restart “maintains the same last objective value”, which has to be finite: there the
+/// divergence is infinite but for the authors' 2.2e-16, and the dual −V/(WH) that FPA starts with does not exist. Projections leave such
+/// zeros. The new columns of W are zero, so they do not help.
+fn lift_zeros(v: &Mat<f64>, w: &mut Mat<f64>, h: &mut Mat<f64>) -> (usize, usize) {
+    let sums = v.row_sums();
+    let empty = |i: usize| sums[i] > 0.0 && (0..w.cols()).all(|k| w[(i, k)] == 0.0);
+    let rows: Vec<usize> = (0..w.rows()).filter(|i| empty(*i)).collect();
+    let lift = thousandth(w);
+    for i in &rows {
+        (0..w.cols()).for_each(|k| w[(*i, k)] = lift);
+    }
+    let (lift, wt) = (thousandth(h), w.transpose());
+    let mut columns = 0;
     for j in 0..v.cols() {
         let model = |i: usize| wt.col(i).iter().zip(h.col(j)).map(|(w, h)| w * h).sum::<f64>();
         if (0..v.rows()).any(|i| v[(i, j)] > 0.0 && model(i) == 0.0) {
             h.col_mut(j).iter_mut().for_each(|x| *x += lift);
-            lifted += 1;
+            columns += 1;
         }
     }
-    lifted
+    (rows.len(), columns)
+}
+
+/// A thousandth of the mean.
+fn thousandth(x: &Mat<f64>) -> f64 {
+    1e-3 * x.as_slice().iter().sum::<f64>() / x.as_slice().len() as f64
 }
 
 /// W with mean 1, so that c is in units of it, and H the other way.
@@ -129,14 +145,7 @@ pub fn section(record: &Record) -> Section {
                 "W₁ is scaled to mean 1 (and H₁ the other way), so that c is in units of W₁'s mean; ν is random, |N(0, 1)| + 0.1 times \
                  the mean of H₁. ADMM, which the paper does not display, has ρ = {RHO}."
             ),
-            format!(
-                "Where W₁H₁ is exactly zero and V is not, which projections can leave, FPA's dual −V/(WH) does not exist: such columns of H₁ (of {}: \
-                 FPA {}, ADMM {}, MUA {}) get a thousandth of its mean before the restart.",
-                fact("columns"),
-                fact("lifted columns of FPA"),
-                fact("lifted columns of ADMM"),
-                fact("lifted columns of MUA")
-            ),
+            lifted(record),
             format!(
                 "Beyond the paper: from c = 0 the divergence of auto falls by {:.2} %, that of FPA by {:.2} %.",
                 gain(record, &with_constant(AUTO, 0.0)),
@@ -146,6 +155,23 @@ pub fn section(record: &Record) -> Section {
         claims: claims(record),
         items: vec![figure(record), table(record)],
     }
+}
+
+/// What was lifted before the restart.
+fn lifted(record: &Record) -> String {
+    let count = |what: &str, method: &str| record.fact(&format!("lifted {what} of {method}"));
+    // Older records count no rows. They had none: with one every column would have been lifted.
+    let counts = |method: &str| {
+        let rows = Some(count("rows", method)).filter(|rows| rows.is_finite()).unwrap_or(0.0);
+        format!("{method} {rows} and {}", count("columns", method))
+    };
+    format!(
+        "Where W₁H₁ is exactly zero and V is not, which projections can leave, FPA's dual −V/(WH) does not exist: such rows of W₁ and columns of \
+         H₁ (of {} and {}: {}) get a thousandth of the mean of W₁ or H₁ before the restart.",
+        record.fact("rows"),
+        record.fact("columns"),
+        [FPA, ADMM, MUA].map(counts).join(", ")
+    )
 }
 
 fn figure(record: &Record) -> Item {
@@ -353,10 +379,21 @@ mod tests {
     #[test]
     fn zeros_of_the_model_are_lifted_where_there_are_data() {
         let v = Mat::from_rows(&[&[1.0, 2.0, 0.0], &[3.0, 4.0, 5.0]]);
-        let w = Mat::from_rows(&[&[1.0, 0.0], &[0.0, 1.0]]);
+        let mut w = Mat::from_rows(&[&[1.0, 0.0], &[0.0, 1.0]]);
         let mut h = Mat::from_rows(&[&[0.0, 2.0, 0.0], &[4.0, 3.0, 3.0]]);
-        assert_eq!(lift_zeros(&v, &w, &mut h), 1);
+        assert_eq!(lift_zeros(&v, &mut w, &mut h), (0, 1));
         assert_eq!((h[(0, 0)], h[(1, 0)], h[(0, 1)], h[(0, 2)]), (2e-3, 4.002, 2.0, 0.0));
+    }
+
+    #[test]
+    fn rows_of_zeros_are_lifted_where_there_are_data() {
+        let v = Mat::from_rows(&[&[1.0, 2.0], &[3.0, 4.0], &[0.0, 0.0]]);
+        let mut w = Mat::from_rows(&[&[0.0, 0.0], &[2.0, 4.0], &[0.0, 0.0]]);
+        let mut h = Mat::from_rows(&[&[1.0, 0.0], &[1.0, 0.0]]);
+        assert_eq!(lift_zeros(&v, &mut w, &mut h), (1, 1), "the first row, and the second column");
+        assert_eq!((w[(0, 0)], w[(1, 0)], w[(2, 0)]), (1e-3, 2.0, 0.0));
+        assert_eq!((h[(0, 0)], h[(0, 1)]), (1.0, 5e-4));
+        assert_eq!(lift_zeros(&v, &mut w, &mut h), (0, 0), "now nothing is left");
     }
 
     #[test]
