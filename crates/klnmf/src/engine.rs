@@ -8,6 +8,7 @@ use crate::decompose::Decomposition;
 use crate::divergence::Certificate;
 use crate::factorize::{Info, Solution};
 use crate::parallel::Pool;
+use crate::probe::Parts;
 use crate::solver::{Factors, Method};
 use crate::{DecomposeSettings, Mat, Matrix, Result, Settings};
 use std::ops::ControlFlow;
@@ -15,7 +16,7 @@ use std::ops::ControlFlow;
 /// What [`factorize_from`](crate::factorize_from) tells its caller.
 pub type Watch<'w> = dyn FnMut(&Info) -> ControlFlow<()> + 'w;
 
-/// The three things that touch all of the data.
+/// What touches all of the data.
 pub trait Engine: Sized {
     /// See [`factorize_from`](crate::factorize_from).
     fn factorize(
@@ -45,6 +46,12 @@ pub trait Engine: Sized {
 
     /// See [`certificate`](crate::certificate()).
     fn certificate(v: Matrix<'_, Self>, w: &Mat<Self>, h: &Mat<Self>) -> Result<Certificate>;
+
+    /// See [`Parts`].
+    fn parts(v: Matrix<'_, Self>, r: usize, runs: usize) -> Result<Parts>;
+
+    /// Operations in a second of bare multiply-adds.
+    fn multiply_adds() -> f64;
 }
 
 macro_rules! engine {
@@ -81,6 +88,14 @@ macro_rules! engine {
 
             fn certificate(v: Matrix<'_, Self>, w: &Mat<Self>, h: &Mat<Self>) -> Result<Certificate> {
                 crate::divergence::run(v, w, h)
+            }
+
+            fn parts(v: Matrix<'_, Self>, r: usize, runs: usize) -> Result<Parts> {
+                crate::probe::run(v, r, runs)
+            }
+
+            fn multiply_adds() -> f64 {
+                crate::probe::rate::<Self>()
             }
         }
     };

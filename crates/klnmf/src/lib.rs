@@ -83,6 +83,7 @@ mod memory;
 mod packed;
 mod parallel;
 mod polish;
+mod probe;
 mod scalar;
 mod simplex;
 mod solver;
@@ -96,6 +97,8 @@ pub use factorize::{Info, Settings, Solution, Status, factorize, factorize_from}
 pub use init::{Init, check_rank, grow, init};
 pub use matrix::{IndexSlice, Indices, Mat, Matrix, Order, Sparse};
 pub use memory::{Memory, memory};
+#[doc(hidden)]
+pub use probe::{Parts, multiply_adds, parts};
 pub use scalar::Scalar;
 pub use simplex::project_onto_simplex;
 pub use solver::{Solver, Update};

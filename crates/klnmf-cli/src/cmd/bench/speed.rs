@@ -22,10 +22,10 @@ pub fn measure<T: Scalar>(v: Matrix<'_, T>, rank: usize, runs: usize, rows: &mut
     for _ in 0..runs.max(1) {
         if !v.is_sparse() {
             let (n, m) = (v.rows(), v.cols());
-            let product = gemm_seconds::<T>((n, rank, m), [false; 2]);
+            let product = Gemm::<T>::new((n, rank, m), [false; 2]).least_seconds();
             gemm = gemm.min(product);
-            let back = gemm_seconds::<T>((rank, n, m), [true, false])
-                + gemm_seconds::<T>((n, m, rank), [false, true]);
+            let back = Gemm::<T>::new((rank, n, m), [true, false]).least_seconds()
+                + Gemm::<T>::new((n, m, rank), [false, true]).least_seconds();
             four = four.min(2.0 * product + back);
         }
         for (times, solver) in times.iter_mut().zip(solvers) {
@@ -46,9 +46,63 @@ pub fn measure<T: Scalar>(v: Matrix<'_, T>, rank: usize, runs: usize, rows: &mut
         rows.tell(&format!("{name} speed-up of {threads} threads"), one / all, "x")?;
         if !v.is_sparse() {
             rows.tell(&format!("{name} share of GEMM"), 100.0 * products(solver) * gemm / one, "%")?;
+            let beside = shares_beside_gemm(v, rank, solver, runs)?;
+            rows.tell(&format!("{name} share of GEMM in its turn, median"), beside, "%")?;
         }
     }
-    rows.tell("certificate over one mu access", certificate / times[0][0], "x")
+    rows.tell("certificate over one mu access", certificate / times[0][0], "x")?;
+    if v.is_sparse() { Ok(()) } else { parts(v, rank, runs, times[0][0], rows) }
+}
+
+/// What an access of mu, which takes `access` seconds, is made of.
+fn parts<T: Scalar>(
+    v: Matrix<'_, T>,
+    rank: usize,
+    runs: usize,
+    access: f64,
+    rows: &mut Rows,
+) -> anyhow::Result<()> {
+    let bare = (0..10 * runs.max(1)).map(|_| klnmf::multiply_adds::<T>()).fold(0.0, f64::max);
+    let h = klnmf::parts(v, rank, 10 * runs.max(1))?;
+    let w = klnmf::parts(v.transpose(), rank, 10 * runs.max(1))?;
+    let product = h.product + w.product;
+    let parts = [
+        ("packing", h.packing + w.packing),
+        ("first products", product),
+        ("quotients", h.product_and_quotient + w.product_and_quotient - product),
+        ("second products", h.back + w.back),
+    ];
+    rows.tell("bare multiply-adds on one thread", bare / 1e9, "GF/s")?;
+    for (what, seconds) in parts {
+        rows.tell(&format!("{what} in a mu access"), 1e3 * seconds, "ms")?;
+    }
+    let rest = access - parts.iter().map(|(_, seconds)| seconds).sum::<f64>();
+    rows.tell("all else in a mu access", 1e3 * rest, "ms")?;
+    let of_bare = |seconds: f64| 100.0 * 2.0 * flops(v, rank) / seconds / bare;
+    rows.tell("first products, share of bare multiply-adds", of_bare(product), "%")?;
+    rows.tell("second products, share of bare multiply-adds", of_bare(h.back + w.back), "%")?;
+    let dual = h.product_and_dual_step + w.product_and_dual_step;
+    rows.tell("with the dual step, share of bare multiply-adds", of_bare(dual), "%")
+}
+
+/// The share of the GEMM rate, with as many products right after each access as it has, in percent: the median.
+fn shares_beside_gemm<T: Scalar>(
+    v: Matrix<'_, T>,
+    rank: usize,
+    solver: Solver,
+    runs: usize,
+) -> anyhow::Result<f64> {
+    let mut gemm = Gemm::<T>::new((v.rows(), rank, v.cols()), [false; 2]);
+    let (products, mut shares) = (products(solver), Vec::new());
+    for _ in 0..runs.max(1) {
+        each_access(v, rank, solver, 1, |access| {
+            let calls = products.round();
+            let beside: f64 = (0..calls as usize).map(|_| gemm.seconds()).sum();
+            shares.push(100.0 * (products / calls) * beside / access);
+        })?;
+    }
+    shares.sort_by(f64::total_cmp);
+    Ok(shares[shares.len() / 2])
 }
 
 /// Of one product with the n × m matrix.
@@ -96,20 +150,33 @@ pub fn access<T: Scalar>(
     solver: Solver,
     threads: usize,
 ) -> anyhow::Result<f64> {
+    let mut best = f64::INFINITY;
+    each_access(v, rank, solver, threads, |seconds| best = best.min(seconds))?;
+    Ok(best)
+}
+
+/// Tells the seconds of twenty accesses as they come, without the certificates.
+fn each_access<T: Scalar>(
+    v: Matrix<'_, T>,
+    rank: usize,
+    solver: Solver,
+    threads: usize,
+    mut tell: impl FnMut(f64),
+) -> anyhow::Result<()> {
     // The first ten accesses warm the caches up, and fpa itself.
     let settings =
         Settings { solver, threads, max_iter: 30, tol: 0.0, check_every: Some(1), ..Settings::default() };
     let (w, h) = klnmf::init(v, rank, &settings)?;
-    let (mut best, mut last) = (f64::INFINITY, None);
+    let mut last = None;
     klnmf::factorize_from(v, w, h, &settings, |info| {
         if let Some((iteration, seconds)) = last.replace((info.iteration, info.seconds))
             && iteration >= 10
         {
-            best = best.min((info.seconds - seconds) / (info.iteration - iteration) as f64);
+            tell((info.seconds - seconds) / (info.iteration - iteration) as f64);
         }
         ControlFlow::Continue(())
     })?;
-    Ok(best)
+    Ok(())
 }
 
 /// Seconds of one certificate on one thread: both gaps and the divergence.
@@ -134,15 +201,34 @@ fn seconds_of_certificate<T: Scalar>(v: Matrix<'_, T>, rank: usize) -> anyhow::R
     Ok(best)
 }
 
-/// Seconds of the general product of an n × k and a k × m matrix on one thread; `turned` says which of them are stored by rows.
-fn gemm_seconds<T: Scalar>((n, k, m): (usize, usize, usize), turned: [bool; 2]) -> f64 {
-    let (a, b, mut c) = (uniform::<T>(n, k), uniform::<T>(k, m), Mat::<T>::zeros(n, m));
-    let strides = |rows: usize, cols: usize, turned: bool| {
-        if turned { (1, cols as isize) } else { (rows as isize, 1) }
-    };
-    let ((a_col, a_row), (b_col, b_row)) = (strides(n, k, turned[0]), strides(k, m, turned[1]));
-    let mut best = f64::INFINITY;
-    for _ in 0..10 {
+/// The general product of an n × k and a k × m matrix on one thread.
+struct Gemm<T> {
+    a: Mat<T>,
+    b: Mat<T>,
+    c: Mat<T>,
+    /// From column to column and from row to row of a and b.
+    strides: [(isize, isize); 2],
+}
+
+impl<T: Scalar> Gemm<T> {
+    /// `turned` says which of the two are stored by rows.
+    fn new((n, k, m): (usize, usize, usize), turned: [bool; 2]) -> Self {
+        let strides = |rows: usize, cols: usize, turned: bool| {
+            if turned { (1, cols as isize) } else { (rows as isize, 1) }
+        };
+        let strides = [strides(n, k, turned[0]), strides(k, m, turned[1])];
+        Self { a: uniform(n, k), b: uniform(k, m), c: Mat::zeros(n, m), strides }
+    }
+
+    /// Of the quickest of ten calls.
+    fn least_seconds(&mut self) -> f64 {
+        (0..10).map(|_| self.seconds()).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Of one call.
+    fn seconds(&mut self) -> f64 {
+        let Self { a, b, c, strides: [(a_col, a_row), (b_col, b_row)] } = self;
+        let (n, k, m) = (c.rows(), a.cols(), c.cols());
         let begun = Instant::now();
         // Safety: the three matrices have the sizes that are given here, with strides for columns or for rows, and c is
         // borrowed mutably.
@@ -156,11 +242,11 @@ fn gemm_seconds<T: Scalar>((n, k, m): (usize, usize, usize), turned: [bool; 2]) 
                 1,
                 false,
                 a.as_slice().as_ptr(),
-                a_col,
-                a_row,
+                *a_col,
+                *a_row,
                 b.as_slice().as_ptr(),
-                b_col,
-                b_row,
+                *b_col,
+                *b_row,
                 T::ONE,
                 T::ONE,
                 false,
@@ -169,7 +255,6 @@ fn gemm_seconds<T: Scalar>((n, k, m): (usize, usize, usize), turned: [bool; 2]) 
                 gemm::Parallelism::None,
             );
         }
-        best = best.min(begun.elapsed().as_secs_f64());
+        begun.elapsed().as_secs_f64()
     }
-    best
 }
