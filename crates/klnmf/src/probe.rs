@@ -106,22 +106,23 @@ pub(crate) fn run<T: Scalar>(v: Matrix<'_, T>, r: usize, runs: usize) -> Result<
 
 /// See [`multiply_adds`].
 pub(crate) fn rate<T: Scalar>() -> f64 {
+    let half = black_box(T::from_f64(0.5));
     match Level::get() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512(simd) => simd.vectorize(
             #[inline(always)]
-            || if const { single::<T>() } { chains::<T, 16>() } else { chains::<T, 8>() },
+            || if const { single::<T>() } { chains::<T, 16>(half) } else { chains::<T, 8>(half) },
         ),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(simd) => simd.vectorize(
             #[inline(always)]
-            || if const { single::<T>() } { chains::<T, 8>() } else { chains::<T, 4>() },
+            || if const { single::<T>() } { chains::<T, 8>(half) } else { chains::<T, 4>(half) },
         ),
         Level::Plain => {
             if const { single::<T>() } {
-                chains::<T, 4>()
+                chains::<T, 4>(half)
             } else {
-                chains::<T, 2>()
+                chains::<T, 2>(half)
             }
         }
     }
@@ -129,9 +130,9 @@ pub(crate) fn rate<T: Scalar>() -> f64 {
 
 /// Twelve chains, enough to keep every pipe busy, of so many steps that the clock does not matter.
 #[inline(always)]
-fn chains<T: Scalar, const L: usize>() -> f64 {
+fn chains<T: Scalar, const L: usize>(half: T) -> f64 {
     const STEPS: usize = 100_000;
-    let half = Lanes::<T, L>::splat(black_box(T::from_f64(0.5)));
+    let half = Lanes::<T, L>::splat(half);
     let mut sums = [half; 12];
     let begun = Instant::now();
     for _ in 0..STEPS {

@@ -46,8 +46,6 @@ pub fn measure<T: Scalar>(v: Matrix<'_, T>, rank: usize, runs: usize, rows: &mut
         rows.tell(&format!("{name} speed-up of {threads} threads"), one / all, "x")?;
         if !v.is_sparse() {
             rows.tell(&format!("{name} share of GEMM"), 100.0 * products(solver) * gemm / one, "%")?;
-            let beside = shares_beside_gemm(v, rank, solver, runs)?;
-            rows.tell(&format!("{name} share of GEMM in its turn, median"), beside, "%")?;
         }
     }
     rows.tell("certificate over one mu access", certificate / times[0][0], "x")?;
@@ -83,26 +81,6 @@ fn parts<T: Scalar>(
     rows.tell("second products, share of bare multiply-adds", of_bare(h.back + w.back), "%")?;
     let dual = h.product_and_dual_step + w.product_and_dual_step;
     rows.tell("with the dual step, share of bare multiply-adds", of_bare(dual), "%")
-}
-
-/// The share of the GEMM rate, with as many products right after each access as it has, in percent: the median.
-fn shares_beside_gemm<T: Scalar>(
-    v: Matrix<'_, T>,
-    rank: usize,
-    solver: Solver,
-    runs: usize,
-) -> anyhow::Result<f64> {
-    let mut gemm = Gemm::<T>::new((v.rows(), rank, v.cols()), [false; 2]);
-    let (products, mut shares) = (products(solver), Vec::new());
-    for _ in 0..runs.max(1) {
-        each_access(v, rank, solver, 1, |access| {
-            let calls = products.round();
-            let beside: f64 = (0..calls as usize).map(|_| gemm.seconds()).sum();
-            shares.push(100.0 * (products / calls) * beside / access);
-        })?;
-    }
-    shares.sort_by(f64::total_cmp);
-    Ok(shares[shares.len() / 2])
 }
 
 /// Of one product with the n × m matrix.
@@ -150,33 +128,20 @@ pub fn access<T: Scalar>(
     solver: Solver,
     threads: usize,
 ) -> anyhow::Result<f64> {
-    let mut best = f64::INFINITY;
-    each_access(v, rank, solver, threads, |seconds| best = best.min(seconds))?;
-    Ok(best)
-}
-
-/// Tells the seconds of twenty accesses as they come, without the certificates.
-fn each_access<T: Scalar>(
-    v: Matrix<'_, T>,
-    rank: usize,
-    solver: Solver,
-    threads: usize,
-    mut tell: impl FnMut(f64),
-) -> anyhow::Result<()> {
     // The first ten accesses warm the caches up, and fpa itself.
     let settings =
         Settings { solver, threads, max_iter: 30, tol: 0.0, check_every: Some(1), ..Settings::default() };
     let (w, h) = klnmf::init(v, rank, &settings)?;
-    let mut last = None;
+    let (mut best, mut last) = (f64::INFINITY, None);
     klnmf::factorize_from(v, w, h, &settings, |info| {
         if let Some((iteration, seconds)) = last.replace((info.iteration, info.seconds))
             && iteration >= 10
         {
-            tell((info.seconds - seconds) / (info.iteration - iteration) as f64);
+            best = best.min((info.seconds - seconds) / (info.iteration - iteration) as f64);
         }
         ControlFlow::Continue(())
     })?;
-    Ok(())
+    Ok(best)
 }
 
 /// Seconds of one certificate on one thread: both gaps and the divergence.

@@ -8,6 +8,7 @@ use crate::progress;
 use anyhow::{Context, bail};
 use klnmf::{Mat, Solution, Status};
 use klnmf_audio::{Sound, Stft};
+use std::cmp::Reverse;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -35,16 +36,20 @@ impl Separate {
         let settings = klnmf::Settings { max_iter: self.max_iter.unwrap_or(20), ..settings.clone() };
         let bar = progress::bar(material.training.len(), self.output.quiet);
         bar.set_message("learning the sources");
-        // Side by side: what one of them does on a single thread need not keep the others waiting.
-        let training = std::mem::take(&mut material.training);
+        // Side by side: what one of them does on a single thread need not keep the others waiting. The longest come first, and
+        // each has its share of the threads, rounded up, so that a long one is not left alone on a single thread.
+        let mut training: Vec<_> = std::mem::take(&mut material.training).into_iter().enumerate().collect();
+        training.sort_by_key(|(_, (_, sound))| Reverse(sound.len()));
         let threads = thread_count(self.threads);
         let at_once = threads.min(training.len());
-        let settings = klnmf::Settings { threads: threads / at_once, ..settings };
-        let queue = Mutex::new(training.into_iter().enumerate());
+        let all: usize = training.iter().map(|(_, (_, sound))| sound.len()).sum();
+        let share = |sound: &Sound| (threads * sound.len()).div_ceil(all.max(1)).max(1);
+        let queue = Mutex::new(training.into_iter());
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
         let work = || -> anyhow::Result<Vec<(usize, String, Solution<f64>)>> {
             let mut mine = Vec::new();
             while let Some((number, (name, sound))) = next() {
+                let settings = klnmf::Settings { threads: share(&sound), ..settings.clone() };
                 let found = self.learn_one(&name, stft, sound, &settings, begun)?;
                 mine.push((number, name, found));
                 bar.inc(1);
