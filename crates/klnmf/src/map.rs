@@ -26,7 +26,15 @@ pub trait Map<S: Scalar> {
     where
         Self: Sized,
     {
-        match Level::get() {
+        self.apply_at(Level::get(), column, at, z);
+    }
+
+    /// The same at a certain level.
+    fn apply_at(&mut self, level: Level, column: usize, at: usize, z: &mut [S])
+    where
+        Self: Sized,
+    {
+        match level {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512(simd) => simd.vectorize(
                 #[inline(always)]
@@ -38,10 +46,25 @@ pub trait Map<S: Scalar> {
                     }
                 },
             ),
-            level => level.run(
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(simd) => simd.vectorize(
                 #[inline(always)]
-                || apply::<S, 4>(self, column, at, z),
+                || {
+                    if const { single::<S>() } {
+                        apply::<S, 8>(self, column, at, z)
+                    } else {
+                        apply::<S, 4>(self, column, at, z)
+                    }
+                },
             ),
+            // Not the width of a wider register, see `Lanes`.
+            Level::Plain => {
+                if const { single::<S>() } {
+                    apply::<S, 4>(self, column, at, z)
+                } else {
+                    apply::<S, 2>(self, column, at, z)
+                }
+            }
         }
     }
 }
