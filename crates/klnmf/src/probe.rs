@@ -106,41 +106,48 @@ pub(crate) fn run<T: Scalar>(v: Matrix<'_, T>, r: usize, runs: usize) -> Result<
 
 /// See [`multiply_adds`].
 pub(crate) fn rate<T: Scalar>() -> f64 {
-    let half = black_box(T::from_f64(0.5));
+    let chains = Chains(black_box(T::from_f64(0.5)));
     match Level::get() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512(simd) => simd.vectorize(
             #[inline(always)]
-            || if const { single::<T>() } { chains::<T, 16>(half) } else { chains::<T, 8>(half) },
+            || if const { single::<T>() } { chains.rate::<16>() } else { chains.rate::<8>() },
         ),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(simd) => simd.vectorize(
             #[inline(always)]
-            || if const { single::<T>() } { chains::<T, 8>(half) } else { chains::<T, 4>(half) },
+            || if const { single::<T>() } { chains.rate::<8>() } else { chains.rate::<4>() },
         ),
         Level::Plain => {
             if const { single::<T>() } {
-                chains::<T, 4>(half)
+                chains.rate::<4>()
             } else {
-                chains::<T, 2>(half)
+                chains.rate::<2>()
             }
         }
     }
 }
 
-/// Twelve chains, enough to keep every pipe busy, of so many steps that the clock does not matter.
-#[inline(always)]
-fn chains<T: Scalar, const L: usize>(half: T) -> f64 {
+/// Twelve chains of x ← x/2 + 1/2, enough to keep every pipe busy. It is used up when it runs: a closure that could be called
+/// again would get a wrapper that is not inlined, and compiled for a plain processor.
+struct Chains<T>(T);
+
+impl<T: Scalar> Chains<T> {
+    /// So many steps that the clock does not matter.
     const STEPS: usize = 100_000;
-    let half = Lanes::<T, L>::splat(half);
-    let mut sums = [half; 12];
-    let begun = Instant::now();
-    for _ in 0..STEPS {
-        for sum in &mut sums {
-            *sum = sum.mul_add(half, half);
+
+    #[inline(always)]
+    fn rate<const L: usize>(self) -> f64 {
+        let half = Lanes::<T, L>::splat(self.0);
+        let mut sums = [half; 12];
+        let begun = Instant::now();
+        for _ in 0..Self::STEPS {
+            for sum in &mut sums {
+                *sum = sum.mul_add(half, half);
+            }
         }
+        let seconds = begun.elapsed().as_secs_f64();
+        black_box(sums.map(|sum| sum.0[0]));
+        (2 * Self::STEPS * sums.len() * L) as f64 / seconds
     }
-    let seconds = begun.elapsed().as_secs_f64();
-    black_box(sums.map(|sum| sum.0[0]));
-    (2 * STEPS * sums.len() * L) as f64 / seconds
 }
