@@ -57,16 +57,17 @@ pub trait Scalar:
     /// ln 2 in two parts: the first has so many trailing zero bits that an exponent times it is exact.
     #[doc(hidden)]
     const LN_2: (Self, Self);
-    /// How many terms of 2·artanh(f)/(2f) − 1 = f²/3 + f⁴/5 + … matter for |f| < 0.1716.
+    /// The polynomial in s = f² that is nearest to (artanh(f)/f − 1)/s = 1/3 + s/5 + s²/7 + … for |f| ≤ 0.1716, lowest power first:
+    /// its error, times s, is nowhere above 1e-9 (f32) and 2e-18 (f64). The series itself would need three more terms.
     #[doc(hidden)]
-    const LN_TERMS: u32;
+    const LN_SERIES: &'static [f64];
     /// (e, m − 1) with x = 2ᵉ·m and m in [√½, √2), for a normal number x > 0.
     #[doc(hidden)]
     fn exponent_and_rest(self) -> (Self, Self);
 }
 
 macro_rules! scalar {
-    ($t:ident, $bits:expr, $bias:expr, $root_half:expr, $two_to_bits:expr, $ln_2:expr, $ln_terms:expr) => {
+    ($t:ident, $bits:expr, $bias:expr, $root_half:expr, $two_to_bits:expr, $ln_2:expr, $ln_series:expr) => {
         impl Scalar for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -103,7 +104,7 @@ macro_rules! scalar {
                 $t::mul_add(self, a, b)
             }
             const LN_2: (Self, Self) = $ln_2;
-            const LN_TERMS: u32 = $ln_terms;
+            const LN_SERIES: &'static [f64] = $ln_series;
             #[inline(always)]
             fn exponent_and_rest(self) -> (Self, Self) {
                 let one = $t::to_bits(1.0);
@@ -118,7 +119,15 @@ macro_rules! scalar {
     };
 }
 
-scalar!(f32, 23, 127.0, 0x3f35_04f3, 8_388_608.0, (f32::from_bits(0x3f31_7000), 3.194_618_5e-5), 4);
+scalar!(
+    f32,
+    23,
+    127.0,
+    0x3f35_04f3,
+    8_388_608.0,
+    (f32::from_bits(0x3f31_7000), 3.194_618_5e-5),
+    &[0.333_333_882_076_133_8, 0.199_887_684_837_902_45, 0.149_359_312_827_901_25]
+);
 scalar!(
     f64,
     52,
@@ -126,5 +135,13 @@ scalar!(
     0x3fe6_a09e_667f_3bcd,
     4_503_599_627_370_496.0,
     (f64::from_bits(0x3fe6_2e42_fee0_0000), 1.908_214_929_270_587_7e-10),
-    10
+    &[
+        0.333_333_333_333_336_72,
+        0.199_999_999_997_071_59,
+        0.142_857_143_712_376_92,
+        0.111_110_992_817_246_46,
+        0.090_917_824_339_773_776,
+        0.076_570_179_071_620_416,
+        0.073_980_527_779_787_379,
+    ]
 );
