@@ -230,8 +230,8 @@ impl<S: Scalar, F: Map<S>> Product<'_, S, F> {
         }
     }
 
-    /// Where f will read after the `N` columns from `j` on: from the next columns, else from those below the first, else from
-    /// those right of the last, where the next product may go on.
+    /// Where f will read after the `N` columns from `j` on: from the next `N`, else from those below the first, else from those
+    /// right of the last, where the next product may go on. Fewer than `N` columns at the end come without being asked for.
     #[inline(always)]
     fn next_columns<const N: usize>(&self, j: usize) -> usize {
         let (row, rows) = self.origin;
@@ -261,7 +261,7 @@ impl<S: Scalar, F: Map<S>> Product<'_, S, F> {
         }
         let live = (V * L).min(height - first);
         // Vector v of column n in c, and how much of it there is.
-        let part = |n: usize, v: usize| (n * height + first + v * L, live.saturating_sub(v * L).min(L));
+        let part = |n: usize, v: usize| (n * height + first + v * L, (live - v * L).min(L));
         let sums = strip_times_columns::<S, L, V, N>(a, b, depth);
         // Loops over constant ranges with so little in them are unrolled, and the sums stay in registers. With the map in
         // here they would not: it reads them from c, which is in the nearest cache.
@@ -278,10 +278,8 @@ impl<S: Scalar, F: Map<S>> Product<'_, S, F> {
         for n in 0..N {
             for v in 0..V {
                 let (at, live) = part(n, v);
-                if live > 0 {
-                    let z = Lanes::<S, L>::load(c, at, live);
-                    self.map.map(j + n, place(n) + v * L, live, z).store(c, at, live);
-                }
+                let z = Lanes::<S, L>::load(c, at, live);
+                self.map.map(j + n, place(n) + v * L, live, z).store(c, at, live);
             }
         }
     }

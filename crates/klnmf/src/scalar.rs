@@ -58,9 +58,9 @@ pub trait Scalar:
     #[doc(hidden)]
     const LN_2: (Self, Self);
     /// The polynomial in s = f² that is nearest to (artanh(f)/f − 1)/s = 1/3 + s/5 + s²/7 + … for |f| ≤ 0.1716, lowest power first:
-    /// its error, times s, is nowhere above 1e-9 (f32) and 2e-18 (f64). The series itself would need three more terms.
+    /// its error, times s, is nowhere above 1e-9 (f32) and 2e-18 (f64). The series itself would need two and three more terms.
     #[doc(hidden)]
-    const LN_SERIES: &'static [f64];
+    const LN_POLYNOMIAL: &'static [f64];
     /// (e, m − 1) with x = 2ᵉ·m and m in [√½, √2), for a normal number x > 0.
     #[doc(hidden)]
     fn exponent_and_rest(self) -> (Self, Self);
@@ -104,7 +104,7 @@ macro_rules! scalar {
                 $t::mul_add(self, a, b)
             }
             const LN_2: (Self, Self) = $ln_2;
-            const LN_SERIES: &'static [f64] = $ln_series;
+            const LN_POLYNOMIAL: &'static [f64] = $ln_series;
             #[inline(always)]
             fn exponent_and_rest(self) -> (Self, Self) {
                 let one = $t::to_bits(1.0);

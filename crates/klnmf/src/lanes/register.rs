@@ -18,7 +18,7 @@ pub trait Register: Copy {
     fn mul(self, other: Self) -> Self;
     /// self · a + b, rounded once.
     fn mul_add(self, a: Self, b: Self) -> Self;
-    /// self / z where self > 0, else 0.
+    /// self / z, and 0 where self is 0, whatever z is. No numerator is negative.
     fn over(self, z: Self) -> Self;
     fn sqrt(self) -> Self;
     /// As for single numbers, see `Scalar`.
@@ -64,7 +64,8 @@ pub trait Register: Copy {
 /// The same bytes as another type of the same size.
 #[inline(always)]
 pub fn cast<A: Copy, B: Copy>(a: A) -> B {
-    debug_assert_eq!(size_of::<A>(), size_of::<B>());
+    // Known when code is generated, so that it costs nothing; where it fails is never reached.
+    assert!(size_of::<A>() == size_of::<B>());
     // Safety: registers and lanes are plain numbers, and the sizes are the same.
     unsafe { std::mem::transmute_copy(&a) }
 }
