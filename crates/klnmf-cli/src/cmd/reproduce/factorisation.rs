@@ -208,15 +208,16 @@ impl<'a> Judge<'a> {
     /// FPA takes the least time and MUA the most.
     pub fn order_of_times(&self) -> Vec<Check> {
         let quicker = |a: &Trace, b: &Trace| {
+            let longer = a.seconds().max(b.seconds());
             Check::settled(
-                timed(|error| Some(a.seconds() + error < b.seconds())),
+                timed(longer, |error| Some(a.seconds() + error < b.seconds())),
                 format!(
                     "{} takes {:.3} s, {} {:.3} s (more than {} apart)",
                     a.method,
                     a.seconds(),
                     b.method,
                     b.seconds(),
-                    resolution()
+                    resolution(longer)
                 ),
             )
         };
@@ -280,17 +281,16 @@ impl<'a> Judge<'a> {
     pub fn larger_at_the_same_time(&self) -> Vec<Check> {
         let check = |other: &Trace| {
             let end = self.fpa.seconds();
-            let answer =
-                timed(|error| Some(lower(self.fpa.last(), at_time(other, end + error)) == Some(true)));
+            let answer = timed(end, |error| lower(self.fpa.last(), at_time(other, end + error)));
             let accesses = other.at_seconds(end).map_or(0.0, |place| place.iteration.floor());
             Check::settled(
                 answer,
                 format!(
-                    "at FPA's final time {} is {} FPA, after {accesses:.0} accesses (more than {} above; time to {})",
+                    "at FPA's final time {} is {} FPA, after {accesses:.0} accesses (margin {}; time to {})",
                     other.method,
                     compared(at_time(other, end), self.fpa.last()),
                     margin(),
-                    resolution()
+                    resolution(end)
                 ),
             )
         };
@@ -307,7 +307,7 @@ impl<'a> Judge<'a> {
     /// At a time one method is below another by more than the margin.
     pub fn leads_at(&self, seconds: f64, a: &Trace, b: &Trace) -> Check {
         Check::settled(
-            timed(|error| lower(at_time(a, seconds), at_time(b, seconds + error))),
+            timed(seconds, |error| lower(at_time(a, seconds), at_time(b, seconds + error))),
             format!(
                 "after {} s {} is at {}, {} at {} (margin {}; time to {})",
                 plain(seconds),
@@ -316,7 +316,7 @@ impl<'a> Judge<'a> {
                 b.method,
                 plain(at_time(b, seconds)),
                 margin(),
-                resolution()
+                resolution(seconds)
             ),
         )
     }
@@ -424,10 +424,11 @@ pub mod tests {
             judge.leads_at(50.0, judge.fpa, judge.mua),
         ];
         checks.extend(judge.order_of_times());
+        checks.extend(judge.larger_at_the_same_time());
         for check in &checks {
             assert!(check.open && !check.holds, "{}", check.measured);
             assert!(
-                check.measured.contains("0.1 %") || check.measured.contains("5 ms"),
+                check.measured.contains("0.1 %") || check.measured.contains("more than 10.0 s apart"),
                 "{}",
                 check.measured
             );
