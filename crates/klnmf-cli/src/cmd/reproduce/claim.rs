@@ -25,7 +25,7 @@ pub struct Check {
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every statement holds.
+    /// Every statement that could be decided holds.
     Agrees,
     /// Some hold.
     Partly,
@@ -52,6 +52,20 @@ impl Check {
 }
 
 impl Claim {
+    /// Statements that could not be decided.
+    pub fn open(&self) -> usize {
+        self.checks.iter().filter(|check| check.open).count()
+    }
+
+    /// The verdict for reading: statements that were left open are counted, unless that is all there is.
+    pub fn verdict_in_words(&self) -> String {
+        let verdict = self.verdict();
+        match self.open() {
+            open if open > 0 && verdict != Verdict::Undecided => format!("{} ({open} open)", verdict.name()),
+            _ => verdict.name().into(),
+        }
+    }
+
     /// Follows from the statements alone.
     pub fn verdict(&self) -> Verdict {
         let holding = self.checks.iter().filter(|check| check.holds).count();
@@ -93,7 +107,15 @@ impl Verdict {
 pub const MARGIN: f64 = 1e-3;
 
 /// Differences of times below this, in seconds, are those of caches and of whatever else the machine does.
-pub const RESOLUTION: f64 = 5e-3;
+const RESOLUTION: f64 = 5e-3;
+
+/// Differences of times below this share of the longer one decide nothing either: every run is made once, and the next would differ.
+const RESOLUTION_SHARE: f64 = 0.1;
+
+/// How well a time is known, in seconds, given the longer of those that are compared.
+fn error_of(longer: f64) -> f64 {
+    RESOLUTION.max(RESOLUTION_SHARE * longer)
+}
 
 /// Whether a value is below another by more than the margin; none if they are as low as each other.
 pub fn lower(a: f64, b: f64) -> Option<bool> {
@@ -101,10 +123,11 @@ pub fn lower(a: f64, b: f64) -> Option<bool> {
     if clearly(a, b) { Some(true) } else { clearly(b, a).then_some(false) }
 }
 
-/// An answer that depends on a time, given the error of the time: it is open if it changes within the resolution.
-pub fn timed(answer: impl Fn(f64) -> Option<bool>) -> Option<bool> {
-    let middle = answer(0.0);
-    [-RESOLUTION, RESOLUTION].iter().all(|error| answer(*error) == middle).then_some(middle)?
+/// An answer that depends on a time, given the error of the time: it is open if it changes within the resolution, which follows from
+/// the longer of the times that are compared.
+pub fn timed(longer: f64, answer: impl Fn(f64) -> Option<bool>) -> Option<bool> {
+    let (middle, error) = (answer(0.0), error_of(longer));
+    [-error, error].iter().all(|error| answer(*error) == middle).then_some(middle)?
 }
 
 /// The margin for reading.
@@ -112,9 +135,10 @@ pub fn margin() -> String {
     format!("{} %", 100.0 * MARGIN)
 }
 
-/// The resolution for reading.
-pub fn resolution() -> String {
-    format!("{} ms", 1e3 * RESOLUTION)
+/// The resolution for reading, given the longer of the times that are compared.
+pub fn resolution(longer: f64) -> String {
+    let error = error_of(longer);
+    if error < 1.0 { format!("{:.0} ms", 1e3 * error) } else { format!("{error:.1} s") }
 }
 
 /// A number for reading: few digits, powers of ten only where they help.
@@ -172,6 +196,9 @@ mod tests {
             |checks: Vec<Check>| Claim { paper: String::new(), place: "", figure: String::new(), checks };
         let (yes, no) = (Check::new(true, String::new()), Check::new(false, String::new()));
         let open = Check::undecided(String::new());
+        assert_eq!(claim(vec![yes.clone()]).verdict_in_words(), "agrees");
+        assert_eq!(claim(vec![open.clone(), yes.clone()]).verdict_in_words(), "agrees (1 open)");
+        assert_eq!(claim(vec![open.clone()]).verdict_in_words(), "undecided");
         assert_eq!(claim(vec![open.clone(), yes]).verdict(), Verdict::Agrees);
         assert_eq!(claim(vec![open.clone(), no]).verdict(), Verdict::Disagrees);
         assert_eq!(claim(vec![open.clone(), open]).verdict(), Verdict::Undecided);
@@ -196,10 +223,12 @@ mod tests {
         assert_eq!([lower(0.99, 1.0), lower(1.0, 0.99)], [Some(true), Some(false)]);
         assert_eq!([lower(0.9995, 1.0), lower(1.0, 0.9995), lower(f64::NAN, 1.0)], [None; 3]);
         assert_eq!([lower(1.0, f64::INFINITY), lower(f64::INFINITY, f64::INFINITY)], [Some(true), None]);
-        let sooner = |a: f64, b: f64| timed(|error| Some(a + error < b));
-        assert_eq!([sooner(1.0, 1.1), sooner(1.1, 1.0)], [Some(true), Some(false)]);
-        assert_eq!([sooner(1.0, 1.003), sooner(1.003, 1.0), sooner(1.0, 1.0)], [None; 3]);
-        assert_eq!((margin().as_str(), resolution().as_str()), ("0.1 %", "5 ms"));
+        let sooner = |a: f64, b: f64| timed(a.max(b), |error| Some(a + error < b));
+        assert_eq!([sooner(1.0, 1.2), sooner(1.2, 1.0)], [Some(true), Some(false)]);
+        assert_eq!([sooner(1.0, 1.05), sooner(1.05, 1.0), sooner(1.0, 1.0)], [None; 3], "a tenth");
+        assert_eq!([sooner(0.010, 0.016), sooner(0.010, 0.014)], [Some(true), None], "5 ms");
+        assert_eq!(margin(), "0.1 %");
+        assert_eq!([0.0, 0.05, 0.4, 21.0].map(resolution), ["5 ms", "5 ms", "40 ms", "2.1 s"]);
         let check = |answer| Check::settled(answer, String::new());
         assert!(check(Some(true)).holds && !check(Some(false)).holds && !check(Some(false)).open);
         assert!(check(None).open && !check(None).holds);

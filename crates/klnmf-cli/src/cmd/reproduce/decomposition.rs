@@ -279,9 +279,10 @@ fn sooner(record: &Record, problem: &str, other: &str, along: Along) -> Check {
         (None, None) => None,
         (fpa, _) => Some(fpa.is_some()),
     };
+    let longer = (2.0 * fpa.unwrap_or(0.0)).max(theirs.unwrap_or(0.0));
     let (answer, within) = match along {
         Along::Iterations => (half(0.0), String::new()),
-        Along::Seconds => (timed(half), format!(", to {}", resolution())),
+        Along::Seconds => (timed(longer, half), format!(", to {}", resolution(longer))),
     };
     let (fpa, theirs) = (text(fpa), text(theirs));
     let measured =

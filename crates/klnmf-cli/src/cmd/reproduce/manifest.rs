@@ -123,7 +123,11 @@ mod tests {
     #[test]
     fn the_recorded_report_is_whole() {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper/data");
-        let folders = std::fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path());
+        let Ok(entries) = std::fs::read_dir(&data) else {
+            eprintln!("{} is absent, as in a packaged crate: nothing to check", data.display());
+            return;
+        };
+        let folders = entries.map(|entry| entry.unwrap().path());
         let folders: Vec<PathBuf> = folders.filter(|path| path.is_dir()).collect();
         assert!(folders.len() >= 3);
         for folder in folders {

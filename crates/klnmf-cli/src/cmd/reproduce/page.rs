@@ -123,7 +123,7 @@ fn claim(claim: &Claim) -> Jinja {
         paper => &claim.paper,
         place => claim.place,
         figure => &claim.figure,
-        verdict => verdict.name(),
+        verdict => claim.verdict_in_words(),
         key => verdict.key(),
         checks,
     }

@@ -265,6 +265,7 @@ fn sooner(record: &Record, problem: &str) -> Vec<Check> {
     };
     let end = |trace: &Trace| (trace.last() - base).max(floor);
     let level = fpa.reaches(Level { divergence: em.last(), base });
+    let longer = level.map_or(0.0, |p| p.seconds).max(em.seconds());
     let there =
         |f: &dyn Fn(f64, f64) -> String| level.map_or_else(|| "never".into(), |p| f(p.iteration, p.seconds));
     vec![
@@ -276,12 +277,12 @@ fn sooner(record: &Record, problem: &str) -> Vec<Check> {
             ),
         ),
         Check::settled(
-            timed(|error| Some(level.is_some_and(|p| p.seconds + error < em.seconds()))),
+            timed(longer, |error| Some(level.is_some_and(|p| p.seconds + error < em.seconds()))),
             format!(
                 "… and after {} s (EM: {} s; more than {} apart)",
                 there(&|_, s| plain(s)),
                 plain(em.seconds()),
-                resolution()
+                resolution(longer)
             ),
         ),
         Check::settled(
