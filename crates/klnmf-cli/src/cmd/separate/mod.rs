@@ -122,7 +122,8 @@ impl Separate {
         let page = page::html(&material.name, &sources, &files, &facts, &notes, scores.as_ref(), &svg)?;
         let results = Results { folder: place, files: &files, stems, texts: [(PICTURE, svg), (PAGE, page)] };
         results.write(&sources, weights, &facts)?;
-        if !stopped {
+        // The model that is in the folder now does not list them, so that no later run could know them.
+        if aside.is_none() {
             leftovers.remove();
         }
         self.tell(&sources, scores.as_ref(), &notes, facts)?;

@@ -26,14 +26,13 @@ impl Results<'_> {
         weights: Weights,
         facts: &Map<String, Value>,
     ) -> anyhow::Result<()> {
-        let texts = self.texts.iter().map(|(name, text)| (*name, text.len() as u64));
-        let stems = self.files.iter().map(String::as_str).zip(self.stems.bytes());
-        let list = earlier::list(texts.chain(stems));
-        let hidden = self.texts.iter().map(|(name, text)| self.hidden(name, text));
-        let hidden = hidden.collect::<anyhow::Result<Vec<NewFile>>>()?;
+        let texts = self.texts.iter().map(|(name, text)| Ok((*name, self.hidden(name, text)?)));
+        let texts = texts.collect::<anyhow::Result<Vec<_>>>()?;
+        let names = self.files.iter().map(String::as_str);
+        let hidden: Vec<(&str, NewFile)> = names.zip(self.stems.into_files()).chain(texts).collect();
+        let list = earlier::list(&hidden)?;
         model::write(&self.folder.file(MODEL), sources, weights, list, facts)?;
-        self.stems.keep(self.folder, self.files)?;
-        hidden.into_iter().try_for_each(|file| Ok(file.keep()?))
+        hidden.iter().try_for_each(|(name, file)| Ok(file.keep_at(&self.folder.file(name))?))
     }
 
     fn hidden(&self, name: &str, text: &str) -> anyhow::Result<NewFile> {
