@@ -299,7 +299,12 @@ fn long_work(place: &Place) {
 /// The long work on its way into a folder: its first block has been written.
 #[cfg(unix)]
 fn begun(place: &Place, out: &str) -> Child {
-    let line = format!("separate long.wav --dictionary d.npz --tol 1e-6 --json --out {out}");
+    begun_with(place, out, "")
+}
+
+#[cfg(unix)]
+fn begun_with(place: &Place, out: &str, options: &str) -> Child {
+    let line = format!("separate long.wav --dictionary d.npz --tol 1e-6 --json --out {out} {options}");
     let mut command = place.command(&line);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let large = |entry: &fs::DirEntry| entry.metadata().is_ok_and(|about| about.len() > 100_000);
@@ -391,7 +396,34 @@ fn ctrl_c_twice_leaves_nothing() {
     assert!(line.contains("once more"), "{line}");
     ctrl_c(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(hidden(&place.path("out")).is_empty());
+    assert!(!place.path("out").exists());
+}
+
+/// Results that are complete are not lost because something has come into their place.
+#[cfg(unix)]
+#[test]
+fn what_has_no_place_is_kept() {
+    let place = Place::new();
+    long_work(&place);
+    // What is noticed in time keeps all results together; else those that come first have their names.
+    for (out, options, together) in [("noticed", "", true), ("forced", "--force", false)] {
+        let child = begun_with(&place, out, options);
+        fs::create_dir(place.path(out).join("bass.wav")).unwrap();
+        ctrl_c(&child);
+        let output = child.wait_with_output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(message.contains("bass.wav") && message.contains(&format!("{out}/kept")), "{message}");
+        assert!(hidden(&place.path(out)).is_empty() && place.path(out).join("bass.wav").is_dir());
+        for (name, early) in
+            [("flute.wav", true), ("model.npz", true), ("bass.wav", false), ("index.html", false)]
+        {
+            let aside = together || !early;
+            assert_eq!(place.path(out).join("kept").join(name).is_file(), aside, "{out} {name}");
+            assert_eq!(place.path(out).join(name).is_file(), !aside, "{out} {name}");
+        }
+        assert!(read(&place.path(out).join("kept/bass.wav")).unwrap().len() > 10_000);
+    }
 }
 
 /// What runs that were killed have left is removed by the next.

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// Writes a file so that it appears complete or not at all.
@@ -185,11 +185,21 @@ fn all_unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 }
 
 /// Removes the temporary files of this process. Only for one that ends right after: whoever begins, keeps or drops a file
-/// from now on waits for ever.
+/// from now on waits for ever. Somebody may be busy with them on a slow disk; after a second they stay as they are.
 pub fn abandon_unfinished() {
-    let all = all_unfinished();
-    all.iter().for_each(|path| drop(fs::remove_file(path)));
-    std::mem::forget(all);
+    for _ in 0..100 {
+        let all = match UNFINISHED.try_lock() {
+            Ok(all) => all,
+            Err(TryLockError::Poisoned(all)) => all.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                std::thread::sleep(Duration::from_millis(10));
+                continue;
+            }
+        };
+        all.iter().for_each(|path| drop(fs::remove_file(path)));
+        std::mem::forget(all);
+        return;
+    }
 }
 
 /// Removes temporary files that processes which are gone have left in a folder, of files that `ours` knows by their names.
