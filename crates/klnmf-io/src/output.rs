@@ -116,10 +116,9 @@ impl NewFile {
         }
     }
 
-    /// What the file system says of it. Its length and the time of its last change stay when it is kept.
-    pub fn metadata(&self) -> Result<fs::Metadata, Error> {
-        let path = self.unfinished.as_ref().map_or(&self.target, |unfinished| &unfinished.path);
-        fs::metadata(path).map_err(|why| Error::Write { path: self.path.clone(), why })
+    /// Where it is until it is kept.
+    pub fn hidden_path(&self) -> &Path {
+        self.unfinished.as_ref().map_or(&self.target, |unfinished| &unfinished.path)
     }
 
     /// Synchronises it with the disk and puts it in its place; writers must have been flushed.

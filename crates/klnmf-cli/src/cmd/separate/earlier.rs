@@ -1,17 +1,17 @@
 //! What an earlier run has written into the folder.
 //!
-//! The model of a run names the files that were written with it, how long they are and when they were last changed. One of
-//! them is still that run's if both are what they were, to the nanosecond: a file of somebody else that was moved there may
-//! well be as long, and older than the model. Anything else belongs to the user: it is not replaced unless that is asked for,
-//! and never removed. The model itself is that run's if any of its files is: a model alone may be all that somebody has kept.
+//! The model of a run names the files that were written with it, how long they are and the sum of their bytes. One of them is
+//! still that run's if both are what they were: a file of somebody else that was moved there may well be as long, and older
+//! than the model. Anything else belongs to the user: it is not replaced unless that is asked for, and never removed. The
+//! model itself is that run's if any of its files is: a model alone may be all that somebody has kept.
 
 use crate::out_folder::OutFolder;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use klnmf_io::NewFile;
 use serde_json::{Value, json};
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 /// The file that the others are written down in.
 pub const MODEL: &str = "model.npz";
@@ -34,8 +34,8 @@ pub struct Leftovers {
     files: Vec<(PathBuf, State)>,
 }
 
-/// Length, and the time of the last change in nanoseconds since 1970.
-type State = (u64, u64);
+/// Length and CRC-32 of the bytes.
+type State = (u64, u32);
 
 impl<'a> Earlier<'a> {
     /// The run whose model is in the folder now.
@@ -46,7 +46,7 @@ impl<'a> Earlier<'a> {
         let known = facts["kind"] == "separation";
         let files = facts["written"].as_array().filter(|_| known);
         let file = |file: &Value| {
-            let state = (file["bytes"].as_u64()?, file["changed"].as_u64()?);
+            let state = (file["bytes"].as_u64()?, u32::try_from(file["crc32"].as_u64()?).ok()?);
             Some((file["file"].as_str()?.to_owned(), state))
         };
         Self {
@@ -84,7 +84,7 @@ impl<'a> Earlier<'a> {
     /// A file of the earlier run as it is now, if that is how it was.
     fn own(&self, name: &str) -> Option<State> {
         let (_, then) = self.files.iter().find(|(file, _)| file.to_lowercase() == name.to_lowercase())?;
-        state(&self.folder.file(name)).filter(|now| now == then)
+        is_as(&self.folder.file(name), *then).then_some(*then)
     }
 
     /// Its stems that this run, which writes `files`, does not replace.
@@ -105,7 +105,7 @@ impl Leftovers {
     /// Removes them, unless they have been changed in the meantime. That one cannot be removed is no reason to fail.
     pub fn remove(self) {
         for (path, then) in self.files {
-            if state(&path) == Some(then) {
+            if is_as(&path, then) {
                 let _ = fs::remove_file(path);
             }
         }
@@ -115,8 +115,9 @@ impl Leftovers {
 /// What the model says of the files that are written with it; they are complete and only need their names.
 pub fn list(files: &[(&str, NewFile)]) -> anyhow::Result<Value> {
     let about = |(name, file): &(&str, NewFile)| -> anyhow::Result<Value> {
-        let (bytes, changed) = file.metadata().map(|about| state_of(&about))?.unwrap_or_default();
-        Ok(json!({ "file": name, "bytes": bytes, "changed": changed }))
+        let path = file.hidden_path();
+        let (bytes, crc32) = state(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(json!({ "file": name, "bytes": bytes, "crc32": crc32 }))
     };
     files.iter().map(about).collect()
 }
@@ -126,12 +127,21 @@ pub fn is_result(name: &str) -> bool {
     [MODEL, PICTURE, PAGE, ASIDE].contains(&name) || name.ends_with(".wav")
 }
 
-/// None for what is no regular file; a link is none.
-fn state(path: &Path) -> Option<State> {
-    state_of(&fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?)
+/// Whether a file is as it was. What is no regular file is not, nor is a link; one of another length is not read.
+fn is_as(path: &Path, then: State) -> bool {
+    let same_length = |about: fs::Metadata| about.is_file() && about.len() == then.0;
+    fs::symlink_metadata(path).is_ok_and(same_length) && state(path).is_ok_and(|now| now == then)
 }
 
-fn state_of(about: &fs::Metadata) -> Option<State> {
-    let changed = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some((about.len(), u64::try_from(changed.as_nanos()).ok()?))
+fn state(path: &Path) -> io::Result<State> {
+    let (mut file, mut crc) = (File::open(path)?, crc32fast::Hasher::new());
+    let (mut piece, mut bytes) = (vec![0; 1 << 16], 0);
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            return Ok((bytes, crc.finalize()));
+        }
+        crc.update(&piece[..read]);
+        bytes += read as u64;
+    }
 }
