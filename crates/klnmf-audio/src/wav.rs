@@ -153,9 +153,9 @@ impl WavFile {
         Ok(self.clipped)
     }
 
-    /// Puts a file that has been [completed](WavFile::complete) in another place of the same file system.
-    pub fn keep_at(self, path: &Path) -> Result<(), Error> {
-        Ok(self.file.keep_at(path)?)
+    /// A file that has been [completed](WavFile::complete), to be put in its place or another of the same file system.
+    pub fn into_file(self) -> NewFile {
+        self.file
     }
 }
 

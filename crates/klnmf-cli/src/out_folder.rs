@@ -1,5 +1,6 @@
 //! A folder that results go to.
 
+use crate::interrupt;
 use anyhow::{Context, bail};
 use std::cell::Cell;
 use std::io::ErrorKind;
@@ -31,7 +32,12 @@ impl OutFolder {
     pub fn create(&self) -> anyhow::Result<()> {
         let path = &self.path;
         self.made.set(self.made.get() || !path.exists());
-        std::fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))
+        std::fs::create_dir_all(path)
+            .with_context(|| format!("cannot make the folder {}", path.display()))?;
+        if self.made.get() {
+            interrupt::made(path);
+        }
+        Ok(())
     }
 
     /// Makes a new folder in it, with this name or, if that is taken, a number after it.
@@ -39,7 +45,10 @@ impl OutFolder {
         let numbered = |n: usize| if n == 1 { name.to_owned() } else { format!("{name}-{n}") };
         for path in (1..).map(|n| self.path.join(numbered(n))) {
             match std::fs::create_dir(&path) {
-                Ok(()) => return Ok(Self { path, inputs: Vec::new(), made: Cell::new(true) }),
+                Ok(()) => {
+                    interrupt::made(&path);
+                    return Ok(Self { path, inputs: Vec::new(), made: Cell::new(true) });
+                }
                 Err(why) if why.kind() == ErrorKind::AlreadyExists => {}
                 Err(why) => {
                     return Err(why).with_context(|| format!("cannot make the folder {}", path.display()));

@@ -299,7 +299,12 @@ fn long_work(place: &Place) {
 /// The long work on its way into a folder: its first block has been written.
 #[cfg(unix)]
 fn begun(place: &Place, out: &str) -> Child {
-    let line = format!("separate long.wav --dictionary d.npz --tol 1e-6 --json --out {out}");
+    begun_with(place, out, "")
+}
+
+#[cfg(unix)]
+fn begun_with(place: &Place, out: &str, options: &str) -> Child {
+    let line = format!("separate long.wav --dictionary d.npz --tol 1e-6 --json --out {out} {options}");
     let mut command = place.command(&line);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let large = |entry: &fs::DirEntry| entry.metadata().is_ok_and(|about| about.len() > 100_000);
@@ -332,11 +337,20 @@ fn interrupted(child: Child) -> serde_json::Value {
 fn ctrl_c_keeps_the_stems_so_far() {
     let place = Place::new();
     long_work(&place);
+    // The folder has the stems of an interrupted run, which are more.
+    place.json("separate mix.wav -k 5 --max-iter 5 --out out");
+    let mut model = klnmf_io::read_model::<f64>(&place.path("out/model.npz")).unwrap();
+    let mut facts: serde_json::Value = serde_json::from_str(&model.metadata).unwrap();
+    facts["status"] = "interrupted".into();
+    model.metadata = facts.to_string();
+    klnmf_io::write_model(&place.path("out/model.npz"), &model).unwrap();
     let child = begun(&place, "out");
     // Files do not have their names yet.
     assert!(!place.path("out/flute.wav").exists());
     let found = interrupted(child);
     assert!(hidden(&place.path("out")).is_empty());
+    // What the new model does not list is gone, and is in nobody's way.
+    assert!((1..=5).all(|n| !place.path(&format!("out/part0{n}.wav")).exists()));
     let (parts, whole) = (stems(&place, "out", &found), read(&place.path("long.wav")).unwrap());
     let len = parts[0].len();
     assert!(len > 10_000 && len < whole.len() && found["samples"].as_u64() == Some(len as u64));
@@ -347,6 +361,7 @@ fn ctrl_c_keeps_the_stems_so_far() {
     // They are no whole results: those of the next run take their place.
     place.json("separate mix.wav --dictionary d.npz --out out");
     assert_eq!(read(&place.path("out/flute.wav")).unwrap().len(), 16_000);
+    place.json("separate mix.wav -k 5 --max-iter 5 --out out");
 }
 
 /// Whole results of an earlier run stay, and what there is of the new ones is beside them.
@@ -381,7 +396,34 @@ fn ctrl_c_twice_leaves_nothing() {
     assert!(line.contains("once more"), "{line}");
     ctrl_c(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(hidden(&place.path("out")).is_empty());
+    assert!(!place.path("out").exists());
+}
+
+/// Results that are complete are not lost because something has come into their place.
+#[cfg(unix)]
+#[test]
+fn what_has_no_place_is_kept() {
+    let place = Place::new();
+    long_work(&place);
+    // What is noticed in time keeps all results together; else those that come first have their names.
+    for (out, options, together) in [("noticed", "", true), ("forced", "--force", false)] {
+        let child = begun_with(&place, out, options);
+        fs::create_dir(place.path(out).join("bass.wav")).unwrap();
+        ctrl_c(&child);
+        let output = child.wait_with_output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(message.contains("bass.wav") && message.contains(&format!("{out}/kept")), "{message}");
+        assert!(hidden(&place.path(out)).is_empty() && place.path(out).join("bass.wav").is_dir());
+        for (name, early) in
+            [("flute.wav", true), ("model.npz", true), ("bass.wav", false), ("index.html", false)]
+        {
+            let aside = together || !early;
+            assert_eq!(place.path(out).join("kept").join(name).is_file(), aside, "{out} {name}");
+            assert_eq!(place.path(out).join(name).is_file(), !aside, "{out} {name}");
+        }
+        assert!(read(&place.path(out).join("kept/bass.wav")).unwrap().len() > 10_000);
+    }
 }
 
 /// What runs that were killed have left is removed by the next.
@@ -395,9 +437,15 @@ fn abandoned_files_are_removed() {
     let gone =
         ["part01.wav", "flute.wav", "model.npz", "H"].map(|name| format!("out/.{name}.4294967294.tmp"));
     let stays = [format!("out/.part01.wav.{}.tmp", std::process::id()), "out/.mine.4294967294.tmp".into()];
-    gone.iter().chain(&stays).for_each(|name| drop(place.write(name, "half")));
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(4000);
+    for name in gone.iter().chain(&stays) {
+        let path = place.write(name, "half");
+        fs::File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+    }
+    // This may be a run's in another container, which has its own numbers.
+    let recent = place.write("out/.part02.wav.4294967294.tmp", "half");
     place.json("separate mix.wav -k 2 --max-iter 5 --out out");
-    assert!(gone.iter().all(|name| !place.path(name).exists()));
+    assert!(recent.exists() && gone.iter().all(|name| !place.path(name).exists()));
     assert!(stays.iter().all(|name| place.path(name).exists()));
 }
 
@@ -449,6 +497,39 @@ fn files_of_others_are_not_replaced() {
         place.ok(line);
     }
     assert_eq!(read(&place.path("out/part01.wav")).unwrap().len(), 16_000);
+}
+
+/// Neither the length nor the age of a file makes it one that a run has written.
+#[test]
+fn a_file_that_was_moved_there_stays() {
+    let place = Place::new();
+    duo(&place);
+    let run = |parts: usize| format!("separate mix.wav -k {parts} --max-iter 5 --out out");
+    place.ok(&run(2));
+    let keeper = vec![7; fs::read(place.path("out/part02.wav")).unwrap().len()];
+    place.write("keeper.wav", &keeper);
+    let old = fs::metadata(place.path("mix.wav")).unwrap().modified().unwrap();
+    fs::File::options().write(true).open(place.path("keeper.wav")).unwrap().set_modified(old).unwrap();
+    fs::rename(place.path("keeper.wav"), place.path("out/part02.wav")).unwrap();
+    place.fails(&run(2), 1, &["part02.wav", "--force"]);
+    // Nor is it removed as a stem that is left over.
+    place.ok(&run(1));
+    assert_eq!(fs::read(place.path("out/part02.wav")).unwrap(), keeper);
+}
+
+/// A model is no earlier run's if nothing of what it lists is there as it was.
+#[test]
+fn a_model_alone_is_not_replaced() {
+    let place = Place::new();
+    duo(&place);
+    let run = |out: &str| format!("separate mix.wav -k 2 --max-iter 5 --out {out}");
+    place.ok(&run("one"));
+    fs::create_dir(place.path("two")).unwrap();
+    fs::copy(place.path("one/model.npz"), place.path("two/model.npz")).unwrap();
+    place.fails(&run("two"), 1, &["model.npz", "--force"]);
+    assert_eq!(fs::read_dir(place.path("two")).unwrap().count(), 1);
+    place.ok(&format!("{} --force", run("two")));
+    place.ok(&run("two"));
 }
 
 /// The memory for learning is asked for before it is taken.

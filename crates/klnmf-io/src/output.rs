@@ -6,7 +6,8 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
 /// Writes a file so that it appears complete or not at all.
 ///
@@ -115,26 +116,31 @@ impl NewFile {
         }
     }
 
+    /// Where it is until it is kept.
+    pub fn hidden_path(&self) -> &Path {
+        self.unfinished.as_ref().map_or(&self.target, |unfinished| &unfinished.path)
+    }
+
     /// Synchronises it with the disk and puts it in its place; writers must have been flushed.
     pub fn keep(self) -> Result<(), Error> {
-        self.settle().map_err(|why| Error::Write { path: self.path.clone(), why })
+        self.settle(&self.target).map_err(|why| Error::Write { path: self.path.clone(), why })
     }
 
-    /// [Keeps](NewFile::keep) it at another path of the same file system. What is written to directly stays where it is.
-    pub fn keep_at(mut self, path: &Path) -> Result<(), Error> {
-        self.path = path.to_owned();
-        self.target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        self.keep()
+    /// [Keeps](NewFile::keep) it at another path of the same file system; where that fails, another path can be tried. What is
+    /// written to directly stays where it is.
+    pub fn keep_at(&self, path: &Path) -> Result<(), Error> {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        self.settle(&target).map_err(|why| Error::Write { path: path.to_owned(), why })
     }
 
-    fn settle(&self) -> io::Result<()> {
+    fn settle(&self, target: &Path) -> io::Result<()> {
         let Some(unfinished) = &self.unfinished else { return Ok(()) };
         self.synchronised()?;
-        if let Ok(old) = fs::metadata(&self.target) {
+        if let Some(old) = fs::metadata(target).ok().filter(fs::Metadata::is_file) {
             fs::set_permissions(&unfinished.path, old.permissions())?;
         }
         let _all = all_unfinished();
-        fs::rename(&unfinished.path, &self.target)
+        fs::rename(&unfinished.path, target)
     }
 }
 
@@ -178,15 +184,26 @@ fn all_unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 }
 
 /// Removes the temporary files of this process. Only for one that ends right after: whoever begins, keeps or drops a file
-/// from now on waits for ever.
+/// from now on waits for ever. Somebody may be busy with them on a slow disk; after a second they stay as they are.
 pub fn abandon_unfinished() {
-    let all = all_unfinished();
-    all.iter().for_each(|path| drop(fs::remove_file(path)));
-    std::mem::forget(all);
+    for _ in 0..100 {
+        let all = match UNFINISHED.try_lock() {
+            Ok(all) => all,
+            Err(TryLockError::Poisoned(all)) => all.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                std::thread::sleep(Duration::from_millis(10));
+                continue;
+            }
+        };
+        all.iter().for_each(|path| drop(fs::remove_file(path)));
+        std::mem::forget(all);
+        return;
+    }
 }
 
 /// Removes temporary files that processes which are gone have left in a folder, of files that `ours` knows by their names.
-/// That a process is gone can be seen on Linux; elsewhere nothing is removed.
+/// That a process is gone can be seen on Linux; elsewhere nothing is removed. A process in another container, or on another
+/// computer that shares the folder, seems to be gone too: files that were written to within the last hour stay.
 pub fn remove_abandoned(folder: &Path, ours: impl Fn(&str) -> bool) {
     let processes = Path::new("/proc");
     if !processes.join("self").exists() {
@@ -198,10 +215,16 @@ pub fn remove_abandoned(folder: &Path, ours: impl Fn(&str) -> bool) {
             .to_str()
             .and_then(taken_apart)
             .is_some_and(|(file, process)| ours(file) && !processes.join(process.to_string()).exists());
-        if left && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+        if left && entry.metadata().is_ok_and(|about| about.is_file() && is_old(&about)) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Whether a file has not been written to for an hour. One whose time is to come does not count.
+fn is_old(about: &fs::Metadata) -> bool {
+    let age = about.modified().ok().and_then(|then| then.elapsed().ok());
+    age.is_some_and(|age| age > Duration::from_secs(3600))
 }
 
 /// The file and the process that a temporary name was made of by [`beside`].

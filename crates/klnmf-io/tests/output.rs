@@ -146,7 +146,15 @@ fn what_a_dead_process_has_left_is_removed() {
     for name in [living.as_str(), ".other.csv.4294967294.tmp", "out.csv.4294967294.tmp", ".out.csv.x.tmp"] {
         fs::write(file.folder.path().join(name), "kept").unwrap();
     }
-    klnmf_io::remove_abandoned(file.folder.path(), |name| name == "out.csv");
+    let remove = || klnmf_io::remove_abandoned(file.folder.path(), |name| name == "out.csv");
+    // What was written just now may belong to a process that cannot be seen from here.
+    remove();
+    assert!(there(".out.csv.4294967294.tmp"));
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(4000);
+    for entry in fs::read_dir(file.folder.path()).unwrap() {
+        fs::File::options().write(true).open(entry.unwrap().path()).unwrap().set_modified(long_ago).unwrap();
+    }
+    remove();
     assert!(!there(".out.csv.4294967294.tmp") && there(&living) && there(".other.csv.4294967294.tmp"));
     assert!(there("out.csv.4294967294.tmp") && there(".out.csv.x.tmp"));
 }

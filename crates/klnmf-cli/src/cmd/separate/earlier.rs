@@ -1,15 +1,17 @@
 //! What an earlier run has written into the folder.
 //!
-//! The model of a run names the files that were written with it, and how long they are. One of them is still that run's if it
-//! is as long as it was and has not been touched since the model was written. Anything else belongs to the user: it is not
-//! replaced unless that is asked for, and never removed.
+//! The model of a run names the files that were written with it, how long they are and the sum of their bytes. One of them is
+//! still that run's if both are what they were: a file of somebody else that was moved there may well be as long, and older
+//! than the model. Anything else belongs to the user: it is not replaced unless that is asked for, and never removed. The
+//! model itself is that run's if any of its files is: a model alone may be all that somebody has kept.
 
 use crate::out_folder::OutFolder;
-use anyhow::bail;
+use anyhow::{Context, bail};
+use klnmf_io::NewFile;
 use serde_json::{Value, json};
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 /// The file that the others are written down in.
 pub const MODEL: &str = "model.npz";
@@ -21,10 +23,8 @@ pub const ASIDE: &str = "H";
 /// The last run in a folder, if there was one.
 pub struct Earlier<'a> {
     folder: &'a OutFolder,
-    /// Names and lengths; none if there was no run.
-    files: Vec<(String, u64)>,
-    /// When its model was written.
-    written: Option<SystemTime>,
+    /// Names, and how they were written; none if there was no run.
+    files: Vec<(String, State)>,
     /// Whether it came to its end.
     whole: bool,
 }
@@ -34,8 +34,8 @@ pub struct Leftovers {
     files: Vec<(PathBuf, State)>,
 }
 
-/// Length and time of the last change.
-type State = (u64, SystemTime);
+/// Length and CRC-32 of the bytes.
+type State = (u64, u32);
 
 impl<'a> Earlier<'a> {
     /// The run whose model is in the folder now.
@@ -45,11 +45,13 @@ impl<'a> Earlier<'a> {
         let facts: Value = serde_json::from_str(&facts).unwrap_or_default();
         let known = facts["kind"] == "separation";
         let files = facts["written"].as_array().filter(|_| known);
-        let file = |file: &Value| Some((file["file"].as_str()?.to_owned(), file["bytes"].as_u64()?));
+        let file = |file: &Value| {
+            let state = (file["bytes"].as_u64()?, u32::try_from(file["crc32"].as_u64()?).ok()?);
+            Some((file["file"].as_str()?.to_owned(), state))
+        };
         Self {
             folder,
             files: files.into_iter().flatten().filter_map(file).collect(),
-            written: state(&model).map(|(_, time)| time).filter(|_| known),
             whole: known && facts["status"] != "interrupted",
         }
     }
@@ -63,7 +65,7 @@ impl<'a> Earlier<'a> {
     pub fn check(&self, files: &[&str]) -> anyhow::Result<()> {
         for name in files {
             let path = self.folder.file(name);
-            let ours = if *name == MODEL { self.written.is_some() } else { self.own(name).is_some() };
+            let ours = if *name == MODEL { self.has_any() } else { self.own(name).is_some() };
             if fs::symlink_metadata(&path).is_ok() && !ours {
                 bail!(
                     "{} is there and not as an earlier run has written it: give another --out, or --force to replace it",
@@ -74,15 +76,20 @@ impl<'a> Earlier<'a> {
         Ok(())
     }
 
+    /// Whether any of its files is there as it was.
+    fn has_any(&self) -> bool {
+        self.files.iter().any(|(name, _)| self.own(name).is_some())
+    }
+
     /// A file of the earlier run as it is now, if that is how it was.
     fn own(&self, name: &str) -> Option<State> {
-        let (_, bytes) = self.files.iter().find(|(file, _)| file.to_lowercase() == name.to_lowercase())?;
-        state(&self.folder.file(name)).filter(|now| now.0 == *bytes && Some(now.1) <= self.written)
+        let (_, then) = self.files.iter().find(|(file, _)| file.to_lowercase() == name.to_lowercase())?;
+        is_as(&self.folder.file(name), *then).then_some(*then)
     }
 
     /// Its stems that this run, which writes `files`, does not replace.
     pub fn leftovers(&self, files: &[String]) -> Leftovers {
-        let left = |(name, _): &(String, u64)| -> Option<(PathBuf, State)> {
+        let left = |(name, _): &(String, State)| -> Option<(PathBuf, State)> {
             // A name is no way out of the folder.
             let plain = Path::new(name).file_name().is_some_and(|own| own == name.as_str());
             let replaced = files.iter().any(|file| file.to_lowercase() == name.to_lowercase());
@@ -98,16 +105,21 @@ impl Leftovers {
     /// Removes them, unless they have been changed in the meantime. That one cannot be removed is no reason to fail.
     pub fn remove(self) {
         for (path, then) in self.files {
-            if state(&path) == Some(then) {
+            if is_as(&path, then) {
                 let _ = fs::remove_file(path);
             }
         }
     }
 }
 
-/// What the model says of the files that are written with it.
-pub fn list<'n>(files: impl Iterator<Item = (&'n str, u64)>) -> Value {
-    files.map(|(file, bytes)| json!({ "file": file, "bytes": bytes })).collect()
+/// What the model says of the files that are written with it; they are complete and only need their names.
+pub fn list(files: &[(&str, NewFile)]) -> anyhow::Result<Value> {
+    let about = |(name, file): &(&str, NewFile)| -> anyhow::Result<Value> {
+        let path = file.hidden_path();
+        let (bytes, crc32) = state(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(json!({ "file": name, "bytes": bytes, "crc32": crc32 }))
+    };
+    files.iter().map(about).collect()
 }
 
 /// Whether a file with this name could be a result of any run.
@@ -115,8 +127,21 @@ pub fn is_result(name: &str) -> bool {
     [MODEL, PICTURE, PAGE, ASIDE].contains(&name) || name.ends_with(".wav")
 }
 
-/// None for what is no regular file; a link is none.
-fn state(path: &Path) -> Option<State> {
-    let about = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some((about.len(), about.modified().ok()?))
+/// Whether a file is as it was. What is no regular file is not, nor is a link; one of another length is not read.
+fn is_as(path: &Path, then: State) -> bool {
+    let same_length = |about: fs::Metadata| about.is_file() && about.len() == then.0;
+    fs::symlink_metadata(path).is_ok_and(same_length) && state(path).is_ok_and(|now| now == then)
+}
+
+fn state(path: &Path) -> io::Result<State> {
+    let (mut file, mut crc) = (File::open(path)?, crc32fast::Hasher::new());
+    let (mut piece, mut bytes) = (vec![0; 1 << 16], 0);
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            return Ok((bytes, crc.finalize()));
+        }
+        crc.update(&piece[..read]);
+        bytes += read as u64;
+    }
 }

@@ -57,8 +57,9 @@ impl Separate {
         let files = names::files(&names);
         let folder = self.folder(&files)?;
         let earlier = Earlier::of(&folder);
+        let all = results(&files);
         if !self.force {
-            earlier.check(&results(&files))?;
+            earlier.check(&all)?;
         }
         let leftovers = earlier.leftovers(&files);
         score::check(&material.truth, material.mix.sound(), names.len(), self.taps)?;
@@ -121,8 +122,11 @@ impl Separate {
         let svg = pictures::Pictures { scene: &scene, sources: &sources, waves: &stems.waves }.svg();
         let page = page::html(&material.name, &sources, &files, &facts, &notes, scores.as_ref(), &svg)?;
         let results = Results { folder: place, files: &files, stems, texts: [(PICTURE, svg), (PAGE, page)] };
-        results.write(&sources, weights, &facts)?;
-        if !stopped {
+        // Others may have put something there in the meantime; a new inner folder is nobody else's.
+        let check = || if self.force || aside.is_some() { Ok(()) } else { earlier.check(&all) };
+        results.write(&sources, weights, &facts, check)?;
+        // The model that is in the folder now does not list them, so that no later run could know them.
+        if aside.is_none() {
             leftovers.remove();
         }
         self.tell(&sources, scores.as_ref(), &notes, facts)?;

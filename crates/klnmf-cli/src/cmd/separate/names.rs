@@ -22,7 +22,8 @@ impl Separate {
     }
 }
 
-/// File names for sources, no two alike on any file system.
+/// File names for sources, no two of which differ in nothing but small and capital letters. A file system may take others for
+/// alike, such as one letter with an accent and the two signs it can be made of.
 pub fn files(names: &[String]) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for name in names {

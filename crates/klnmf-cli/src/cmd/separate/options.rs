@@ -48,7 +48,7 @@ pub struct Separate {
     /// Components to learn for each --train
     #[arg(long, value_name = "K", default_value_t = 24)]
     pub(super) per_source: usize,
-    /// Keep the dictionaries of --train in this .npz file
+    /// Keep the dictionaries of --train in this .npz file, which is replaced if it is there
     #[arg(long, value_name = "FILE", requires = "train")]
     pub(super) save: Option<PathBuf>,
     /// Dictionaries that --save has kept

@@ -3,6 +3,7 @@
 use super::thumbnail::Thumbnail;
 use crate::out_folder::OutFolder;
 use klnmf_audio::{WavFile, WavFormat};
+use klnmf_io::NewFile;
 use rayon::prelude::*;
 
 /// Stems that are being written.
@@ -75,11 +76,6 @@ impl Stems {
 }
 
 impl Written {
-    /// Bytes of every file.
-    pub fn bytes(&self) -> impl Iterator<Item = u64> {
-        self.files.iter().map(WavFile::bytes)
-    }
-
     /// A note if samples had to be clipped.
     pub fn clipping(&self) -> Option<String> {
         let note = "samples of the stems are beyond the range of the format and were clipped: with --format float32 nothing is";
@@ -87,9 +83,8 @@ impl Written {
         (clipped > 0).then(|| format!("{clipped} {note}"))
     }
 
-    /// Puts all files in their places in a folder.
-    pub fn keep(self, folder: &OutFolder, names: &[String]) -> anyhow::Result<()> {
-        let keep = |(file, name): (WavFile, &String)| Ok(file.keep_at(&folder.file(name))?);
-        self.files.into_iter().zip(names).try_for_each(keep)
+    /// The files, to be put in their places.
+    pub fn into_files(self) -> impl Iterator<Item = NewFile> {
+        self.files.into_iter().map(WavFile::into_file)
     }
 }
