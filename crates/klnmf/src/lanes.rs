@@ -4,7 +4,6 @@
 //! takes such arrays apart and puts them together in odd pieces. Other widths are plain loops.
 
 use crate::Scalar;
-use crate::level::Level;
 use std::ops::{Add, Mul, Neg, Sub};
 
 #[cfg(target_arch = "x86_64")]
@@ -69,19 +68,9 @@ impl<S: Scalar, const L: usize> Lanes<S, L> {
         Self([x; L])
     }
 
-    /// Whether the processor has the instructions for lanes of this width; they are looked for once, when data come in.
-    fn allowed() -> bool {
-        match L * size_of::<S>() {
-            64 => Level::get().vector_bytes() == 64,
-            32 => Level::get().vector_bytes() >= 32,
-            _ => true,
-        }
-    }
-
     /// `live` numbers from `at` on; ones after them, with which nothing can go wrong.
     #[inline(always)]
     pub fn load(from: &[S], at: usize, live: usize) -> Self {
-        debug_assert!(Self::allowed(), "lanes of {} bytes below their level", L * size_of::<S>());
         let from = &from[at..at + live];
         if live == L {
             // Safety: the slice holds L numbers.
@@ -288,7 +277,7 @@ pub(crate) fn dual_step<S: Scalar, const L: usize>(
     chi: Lanes<S, L>,
     z: Lanes<S, L>,
 ) -> Lanes<S, L> {
-    let [half, four] = [0.5, 4.0].map(|x| Lanes::splat(S::from_f64(x)));
+    let (half, four) = (Lanes::splat(S::from_f64(0.5)), Lanes::splat(S::from_f64(4.0)));
     let moved = sigma.mul_add(z, chi);
     let square = moved.mul_add(moved, four * sigma * a);
     half * (moved - square.sqrt())

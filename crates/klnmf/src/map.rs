@@ -34,51 +34,52 @@ pub trait Map<S: Scalar> {
     where
         Self: Sized,
     {
+        let piece = Piece { map: self, column, at, z };
         match level {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512(simd) => simd.vectorize(
                 #[inline(always)]
-                || {
-                    if const { single::<S>() } {
-                        apply::<S, 16>(self, column, at, z)
-                    } else {
-                        apply::<S, 8>(self, column, at, z)
-                    }
-                },
+                || if const { single::<S>() } { piece.apply::<16>() } else { piece.apply::<8>() },
             ),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2(simd) => simd.vectorize(
                 #[inline(always)]
-                || {
-                    if const { single::<S>() } {
-                        apply::<S, 8>(self, column, at, z)
-                    } else {
-                        apply::<S, 4>(self, column, at, z)
-                    }
-                },
+                || if const { single::<S>() } { piece.apply::<8>() } else { piece.apply::<4>() },
             ),
             // Not the width of a wider register, see `Lanes`.
             Level::Plain => {
                 if const { single::<S>() } {
-                    apply::<S, 4>(self, column, at, z)
+                    piece.apply::<4>()
                 } else {
-                    apply::<S, 2>(self, column, at, z)
+                    piece.apply::<2>()
                 }
             }
         }
     }
 }
 
-#[inline(always)]
-fn apply<S: Scalar, const L: usize>(map: &mut impl Map<S>, column: usize, at: usize, z: &mut [S]) {
-    let (whole, rest) = z.as_chunks_mut::<L>();
-    let after = at + whole.len() * L;
-    for (n, z) in whole.iter_mut().enumerate() {
-        *z = map.map(column, at + n * L, L, Lanes(*z)).0;
-    }
-    if !rest.is_empty() {
-        let live = rest.len();
-        map.map(column, after, live, Lanes::<S, L>::load(rest, 0, live)).store(rest, 0, live);
+/// A piece of a column, to be mapped. It is used up by that: a closure that could be called again would get a wrapper that
+/// need not be inlined, and would be compiled for a plain processor then.
+struct Piece<'a, S, F> {
+    map: &'a mut F,
+    column: usize,
+    at: usize,
+    z: &'a mut [S],
+}
+
+impl<S: Scalar, F: Map<S>> Piece<'_, S, F> {
+    #[inline(always)]
+    fn apply<const L: usize>(self) {
+        let Self { map, column, at, z } = self;
+        let (whole, rest) = z.as_chunks_mut::<L>();
+        let after = at + whole.len() * L;
+        for (n, z) in whole.iter_mut().enumerate() {
+            *z = map.map(column, at + n * L, L, Lanes(*z)).0;
+        }
+        if !rest.is_empty() {
+            let live = rest.len();
+            map.map(column, after, live, Lanes::<S, L>::load(rest, 0, live)).store(rest, 0, live);
+        }
     }
 }
 

@@ -163,7 +163,7 @@ impl<T: Scalar> Map<T> for Opening<'_, T> {
         let t = self.ratio.map(column, at, live, z);
         let row = at - column * self.u.len();
         let (a, u) = (Lanes::load(self.a, at, live), Lanes::load(self.u, row, live));
-        let [weight, spread] = [self.weights[column], self.spreads[column]].map(Lanes::splat);
+        let (weight, spread) = (Lanes::splat(self.weights[column]), Lanes::splat(self.spreads[column]));
         let sigma = Lanes::splat(T::ONE).over(weight * (z + spread * u));
         z.store(self.z0, at, live);
         sigma.store(self.sigma, at, live);
