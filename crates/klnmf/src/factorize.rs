@@ -283,24 +283,39 @@ pub(crate) fn run<T: Scalar>(
         watch,
     );
     clock.pause();
-    if let Some(latest) = method.latest() {
-        let shown =
-            last.map_or_else(|| certifier.certify(&factors.wt, &factors.h).divergence, |c| c.divergence);
-        let other = clock.info(iteration, certifier.certify(&latest.wt, &latest.h));
-        let holds = status != Status::Converged || settings.converged(&other);
-        if other.divergence <= shown && holds {
-            factors.copy_from(latest);
+    let (factors, info) = match method.into_latest() {
+        None => finish(settings, factors, &clock, iteration, &mut certifier),
+        Some(latest) => {
+            let now = || clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
+            let shown = last.unwrap_or_else(now);
+            let (latest, info) = finish(settings, latest, &clock, iteration, &mut certifier);
+            let holds = status != Status::Converged || settings.converged(&info);
+            if holds && info.divergence <= shown.divergence {
+                (latest, info)
+            } else {
+                finish(settings, factors, &clock, iteration, &mut certifier)
+            }
         }
-    }
-    drop(method);
-    if settings.update == Update::Both {
-        factors.normalize(settings.fixed);
-    }
+    };
     if factors.wt.as_slice().iter().chain(factors.h.as_slice()).any(|x| !x.is_finite()) {
         return Err(Error::Overflow { precision: T::NAME });
     }
-    let info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
     Ok(Solution { w: factors.wt.transpose(), h: factors.h, info, status })
+}
+
+/// Factors as they are returned, with the certificate of exactly these.
+fn finish<T: Scalar>(
+    settings: &Settings,
+    mut factors: Factors<T>,
+    clock: &Clock,
+    iteration: usize,
+    certifier: &mut Certifier<'_, '_, T>,
+) -> (Factors<T>, Info) {
+    if settings.update == Update::Both {
+        factors.normalize(settings.fixed);
+    }
+    let info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
+    (factors, info)
 }
 
 /// Sweeps until a reason to stop turns up; the number of accesses, the certificate if it is that of the last one, and the
@@ -341,7 +356,8 @@ fn iterate<T: Scalar>(
         method.sweep(factors, steps);
         let last = iteration + steps >= settings.max_iter;
         let due = |every: usize| last || (iteration + steps) / every > iteration / every;
-        (show, test) = (due(show_every), due(TEST_EVERY));
+        let tests = settings.tol > 0.0 || method.hears();
+        (show, test) = (due(show_every), last || (tests && due(TEST_EVERY)));
         iteration += steps;
         if show || test {
             clock.pause();

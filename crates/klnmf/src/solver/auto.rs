@@ -122,8 +122,8 @@ impl<T: Scalar> Method<T> for Auto<'_, '_, T> {
         }
     }
 
-    fn latest(&mut self) -> Option<&Factors<T>> {
-        Some(&self.walk.x)
+    fn into_latest(self: Box<Self>) -> Option<Factors<T>> {
+        Some(self.walk.x)
     }
 }
 

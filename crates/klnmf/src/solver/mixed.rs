@@ -34,8 +34,6 @@ pub(crate) struct Mixed<'a> {
 struct Early<'a> {
     method: Box<dyn Method<f32> + 'a>,
     factors: Factors<f32>,
-    /// Where the method stands, in f64.
-    latest: Factors<f64>,
     over: bool,
 }
 
@@ -47,8 +45,7 @@ impl<'a> Mixed<'a> {
         early: Box<dyn Method<f32> + 'a>,
         make_late: MakeLate<'a>,
     ) -> Self {
-        let latest = start.0.clone();
-        let early = Early { method: early, factors, latest, over: false };
+        let early = Early { method: early, factors, over: false };
         Self { early: Some(early), late: None, make_late, divergence: start.1, told: 0, start: Some(start) }
     }
 }
@@ -74,32 +71,29 @@ impl Method<f64> for Mixed<'_> {
         }
     }
 
-    fn latest(&mut self) -> Option<&Factors<f64>> {
-        match (&mut self.early, &mut self.late) {
-            (Some(early), _) => {
-                if let Some((start, divergence)) = &self.start
-                    && self.divergence > *divergence
-                {
-                    return Some(start);
-                }
-                widen(early.method.latest()?, &mut early.latest);
-                Some(&early.latest)
-            }
-            (None, late) => late.as_mut()?.latest(),
+    fn into_latest(self: Box<Self>) -> Option<Factors<f64>> {
+        let Self { early, late, start, divergence: now, .. } = *self;
+        let Some(early) = early else { return late?.into_latest() };
+        match start {
+            Some((start, divergence)) if now > divergence => Some(start),
+            _ => early
+                .method
+                .into_latest()
+                .map(|latest| Factors { wt: convert(&latest.wt), h: convert(&latest.h) }),
         }
+    }
+
+    fn hears(&self) -> bool {
+        self.early.is_some()
     }
 
     fn hear(&mut self, info: &Info) {
         if let Some(early) = &mut self.early {
-            early.method.hear(info);
             let fell = self.divergence - info.divergence > LITTLE * info.sum;
             // Multiplicative updates come first, and some starts they cannot move.
             self.told += 1;
             early.over = !fell && (self.told > 1 || !info.divergence.is_finite());
             self.divergence = info.divergence;
-        }
-        if let Some(late) = &mut self.late {
-            late.hear(info);
         }
     }
 }

@@ -118,11 +118,16 @@ pub trait Method<T: Scalar> {
     fn sweep(&mut self, factors: &mut Factors<T>, steps: usize);
 
     /// Where the method stands, if that is not what it shows; it may be better or worse.
-    fn latest(&mut self) -> Option<&Factors<T>> {
+    fn into_latest(self: Box<Self>) -> Option<Factors<T>> {
         None
     }
 
-    /// Tells the method how far it has come, from time to time, at moments that do not depend on who watches.
+    /// Whether it wants to be told how far it has come.
+    fn hears(&self) -> bool {
+        false
+    }
+
+    /// Tells a method that [hears](Method::hears) how far it has come, at moments that do not depend on who watches.
     fn hear(&mut self, _info: &Info) {}
 }
 

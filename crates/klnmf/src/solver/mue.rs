@@ -33,7 +33,7 @@ impl<T: Scalar, S: Measuring<T>> Method<T> for Mue<'_, '_, T, S> {
         self.walk.sweep(&mut self.step, &mut self.momentum, factors, steps);
     }
 
-    fn latest(&mut self) -> Option<&Factors<T>> {
-        Some(&self.walk.x)
+    fn into_latest(self: Box<Self>) -> Option<Factors<T>> {
+        Some(self.walk.x)
     }
 }
