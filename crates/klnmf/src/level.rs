@@ -1,6 +1,18 @@
 //! The instruction set that the kernels use, found once at run time.
 
+use crate::lanes::single;
 use std::sync::OnceLock;
+
+/// Work on numbers `S` that is written once for registers of any width.
+///
+/// It is used up when it runs: a closure that could be called again would get a wrapper that need not be inlined, and
+/// would be compiled for a plain processor then.
+pub trait Wide<S> {
+    type Output;
+
+    /// With `L` numbers in a register; must be `#[inline(always)]`, see [`Level::run`].
+    fn run<const L: usize>(self) -> Self::Output;
+}
 
 /// The widest instruction set of this processor that the kernels are compiled for.
 #[derive(Clone, Copy)]
@@ -66,6 +78,31 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             Level::Avx2(simd) => simd.vectorize(f),
             Level::Plain => f(),
+        }
+    }
+
+    /// Runs work compiled for this level, with its registers full of numbers.
+    #[inline(always)]
+    pub fn run_wide<S, W: Wide<S>>(self, work: W) -> W::Output {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512(simd) => simd.vectorize(
+                #[inline(always)]
+                || if const { single::<S>() } { work.run::<16>() } else { work.run::<8>() },
+            ),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(simd) => simd.vectorize(
+                #[inline(always)]
+                || if const { single::<S>() } { work.run::<8>() } else { work.run::<4>() },
+            ),
+            // Not the width of a wider register, see `Lanes`.
+            Level::Plain => {
+                if const { single::<S>() } {
+                    work.run::<4>()
+                } else {
+                    work.run::<2>()
+                }
+            }
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::Scalar;
 use crate::block::MOST_COLUMNS;
-use crate::lanes::{Lanes, dual_step, single};
-use crate::level::Level;
+use crate::lanes::{Lanes, dual_step};
+use crate::level::{Level, Wide};
 
 /// A function of the entries of z, of which as many come at a time as a register holds.
 ///
@@ -34,32 +34,11 @@ pub trait Map<S: Scalar> {
     where
         Self: Sized,
     {
-        let piece = Piece { map: self, column, at, z };
-        match level {
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512(simd) => simd.vectorize(
-                #[inline(always)]
-                || if const { single::<S>() } { piece.apply::<16>() } else { piece.apply::<8>() },
-            ),
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2(simd) => simd.vectorize(
-                #[inline(always)]
-                || if const { single::<S>() } { piece.apply::<8>() } else { piece.apply::<4>() },
-            ),
-            // Not the width of a wider register, see `Lanes`.
-            Level::Plain => {
-                if const { single::<S>() } {
-                    piece.apply::<4>()
-                } else {
-                    piece.apply::<2>()
-                }
-            }
-        }
+        level.run_wide(Piece { map: self, column, at, z });
     }
 }
 
-/// A piece of a column, to be mapped. It is used up by that: a closure that could be called again would get a wrapper that
-/// need not be inlined, and would be compiled for a plain processor then.
+/// A piece of a column, to be mapped.
 struct Piece<'a, S, F> {
     map: &'a mut F,
     column: usize,
@@ -67,9 +46,11 @@ struct Piece<'a, S, F> {
     z: &'a mut [S],
 }
 
-impl<S: Scalar, F: Map<S>> Piece<'_, S, F> {
+impl<S: Scalar, F: Map<S>> Wide<S> for Piece<'_, S, F> {
+    type Output = ();
+
     #[inline(always)]
-    fn apply<const L: usize>(self) {
+    fn run<const L: usize>(self) {
         let Self { map, column, at, z } = self;
         let (whole, rest) = z.as_chunks_mut::<L>();
         let after = at + whole.len() * L;

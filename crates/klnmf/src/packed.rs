@@ -9,8 +9,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use crate::Scalar;
-use crate::lanes::{Lanes, single};
-use crate::level::Level;
+use crate::lanes::Lanes;
+use crate::level::{Level, Wide};
 use crate::map::{Map, Same};
 use rayon::prelude::*;
 use std::ops::{Deref, DerefMut, Range};
@@ -117,7 +117,7 @@ impl<S: Scalar> Packed<S> {
         let strips = &self.rows[rows.start * self.r..];
         let lines = Lines { stride: self.r, skip: 0, depth: self.r };
         let (height, origin) = (rows.len(), (rows.start, self.p));
-        self.run(Product { strips, lines, b: x, q, c: t, height, add: false, origin, map });
+        self.level.run_wide(Product { strips, lines, b: x, q, c: t, height, add: false, origin, map });
     }
 
     /// g ← g + Kᵀt for some rows: t is rows × q, g is r × q.
@@ -125,30 +125,17 @@ impl<S: Scalar> Packed<S> {
         let lines = Lines { stride: self.p, skip: rows.start, depth: rows.len() };
         let (height, origin) = (self.r, (0, self.r));
         let strips = &self.atoms[..];
-        self.run(Product { strips, lines, b: t, q, c: g, height, add: true, origin, map: &mut Same });
-    }
-
-    /// Runs a product with the registers of the level.
-    fn run(&self, product: Product<'_, S, impl Map<S>>) {
-        match self.level {
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512(simd) => simd.vectorize(
-                #[inline(always)]
-                || if const { single::<S>() } { product.run::<16, 8, 4>() } else { product.run::<8, 8, 4>() },
-            ),
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2(simd) => simd.vectorize(
-                #[inline(always)]
-                || if const { single::<S>() } { product.run::<8, 6, 3>() } else { product.run::<4, 6, 3>() },
-            ),
-            Level::Plain => {
-                if const { single::<S>() } {
-                    product.run::<4, 4, 2>()
-                } else {
-                    product.run::<2, 4, 2>()
-                }
-            }
-        }
+        self.level.run_wide(Product {
+            strips,
+            lines,
+            b: t,
+            q,
+            c: g,
+            height,
+            add: true,
+            origin,
+            map: &mut Same,
+        });
     }
 }
 
@@ -199,10 +186,26 @@ struct Product<'a, S, F> {
     map: &'a mut F,
 }
 
+impl<S: Scalar, F: Map<S>> Wide<S> for Product<'_, S, F> {
+    type Output = ();
+
+    /// As many columns at a time as the processor has registers for their sums: 32 of 64 bytes, 16 of fewer.
+    #[inline(always)]
+    fn run<const L: usize>(self) {
+        if const { L * size_of::<S>() == 64 } {
+            self.all::<L, 8, 4>();
+        } else if const { L * size_of::<S>() == 32 } {
+            self.all::<L, 6, 3>();
+        } else {
+            self.all::<L, 4, 2>();
+        }
+    }
+}
+
 impl<S: Scalar, F: Map<S>> Product<'_, S, F> {
     /// All columns, `N` at a time, then `M`, then one. `L`: numbers in a register.
     #[inline(always)]
-    fn run<const L: usize, const N: usize, const M: usize>(mut self) {
+    fn all<const L: usize, const N: usize, const M: usize>(mut self) {
         let mut j = 0;
         while j + N <= self.q {
             self.columns::<L, N>(j);

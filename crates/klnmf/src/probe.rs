@@ -1,8 +1,8 @@
 //! What the parts of a dense half-step cost, for `klnmf bench`: its time is measured against theirs.
 
 use crate::block::{Block, Dictionary, Half, Scratch, Wants, Work};
-use crate::lanes::{Lanes, single};
-use crate::level::Level;
+use crate::lanes::Lanes;
+use crate::level::{Level, Wide};
 use crate::map::{DualStep, Ratio, Same};
 use crate::parallel::{PerThread, Pool};
 use crate::{Mat, Matrix, Result, Scalar};
@@ -106,38 +106,22 @@ pub(crate) fn run<T: Scalar>(v: Matrix<'_, T>, r: usize, runs: usize) -> Result<
 
 /// See [`multiply_adds`].
 pub(crate) fn rate<T: Scalar>() -> f64 {
-    let chains = Chains(black_box(T::from_f64(0.5)));
-    match Level::get() {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512(simd) => simd.vectorize(
-            #[inline(always)]
-            || if const { single::<T>() } { chains.rate::<16>() } else { chains.rate::<8>() },
-        ),
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2(simd) => simd.vectorize(
-            #[inline(always)]
-            || if const { single::<T>() } { chains.rate::<8>() } else { chains.rate::<4>() },
-        ),
-        Level::Plain => {
-            if const { single::<T>() } {
-                chains.rate::<4>()
-            } else {
-                chains.rate::<2>()
-            }
-        }
-    }
+    Level::get().run_wide(Chains(black_box(T::from_f64(0.5))))
 }
 
-/// Twelve chains of x ← x/2 + 1/2, enough to keep every pipe busy. It is used up when it runs: a closure that could be called
-/// again would get a wrapper that is not inlined, and compiled for a plain processor.
+/// Twelve chains of x ← x/2 + 1/2, enough to keep every pipe busy; what they come to is how many operations a second.
 struct Chains<T>(T);
 
 impl<T: Scalar> Chains<T> {
     /// So many steps that the clock does not matter.
     const STEPS: usize = 100_000;
+}
+
+impl<T: Scalar> Wide<T> for Chains<T> {
+    type Output = f64;
 
     #[inline(always)]
-    fn rate<const L: usize>(self) -> f64 {
+    fn run<const L: usize>(self) -> f64 {
         let half = Lanes::<T, L>::splat(self.0);
         let mut sums = [half; 12];
         let begun = Instant::now();
