@@ -83,6 +83,7 @@ mod memory;
 mod packed;
 mod parallel;
 mod polish;
+mod primal_dual;
 mod probe;
 mod scalar;
 mod simplex;
