@@ -4,7 +4,8 @@
 //! block needs of the samples before it is as long as the silence before the first one: a block is a signal that begins with
 //! its lead, and needs nothing else to be worked.
 
-use crate::stft::{Frames, Stft};
+use crate::{Spectrum, Stft, mean};
+use klnmf::Mat;
 
 /// Takes the samples of all channels as they come and gives blocks of frames.
 pub struct Blocks {
@@ -79,8 +80,8 @@ impl Blocks {
 }
 
 impl Block<'_> {
-    /// The frames of the mean of the channels.
-    pub fn mean_frames(&self, stft: &Stft) -> Frames {
-        stft.transform(&crate::sound::mean(self.samples), self.frames, 0)
+    /// The spectrogram of the mean of the channels.
+    pub fn spectrogram(&self, stft: &Stft, spectrum: Spectrum) -> Mat<f64> {
+        stft.spectra(&mean(self.samples), self.frames, 0, spectrum)
     }
 }

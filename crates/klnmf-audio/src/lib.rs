@@ -11,7 +11,7 @@
 //! what to do.
 //!
 //! ```
-//! use klnmf_audio::{Sound, Stft, ensemble, evaluate, separate};
+//! use klnmf_audio::{Sound, Spectrum, Stft, ensemble, evaluate, separate};
 //!
 //! // Two of the instruments, and their mix.
 //! let parts: Vec<Vec<f64>> = ensemble(1.0, 8000, 1)?.into_iter().skip(3).map(|(_, part)| part.mono()).collect();
@@ -21,11 +21,11 @@
 //! let stft = Stft::for_rate(mix.rate)?;
 //! let learn = |part: &Vec<f64>| {
 //!     let settings = klnmf::Settings { max_iter: 30, ..Default::default() };
-//!     klnmf::factorize(&stft.forward(part).power(), 4, &settings)
+//!     klnmf::factorize(&stft.spectrogram(part, Spectrum::Power), 4, &settings)
 //! };
 //! let (bass, percussion) = (learn(&parts[0])?.w, learn(&parts[1])?.w);
 //! let w = klnmf::Mat::new(stft.bins(), 8, [bass.into_vec(), percussion.into_vec()].concat())?;
-//! let spectrogram = stft.forward(&mix.mono()).power();
+//! let spectrogram = stft.spectrogram(&mix.mono(), Spectrum::Power);
 //! let found = klnmf::decompose(&spectrogram, &w, &klnmf::DecomposeSettings::default())?;
 //!
 //! let groups = [vec![0, 1, 2, 3], vec![4, 5, 6, 7]];
@@ -47,6 +47,7 @@ mod error;
 mod evaluate;
 mod resample;
 mod sound;
+mod spectrum;
 mod stft;
 mod wav;
 mod wiener;
@@ -58,6 +59,7 @@ pub use error::Error;
 pub use evaluate::{Score, TAPS, evaluate, si_sdr};
 pub use realfft::num_complex::Complex;
 pub use sound::{Sound, mean};
+pub use spectrum::Spectrum;
 pub use stft::{Frames, Stft, WINDOW_MS, window_for};
 pub use wav::{WavFile, WavFormat, write_wav};
 pub use wiener::{Splitter, masks, separate, separate_by_blocks};

@@ -4,7 +4,7 @@
 //! as many frames as any other. Each is weighted by sin(π(i + ½)/window) before the transform and again after the way
 //! back; the sum over the frames is divided by the sum of the squared windows, which repeats every hop.
 
-use crate::Error;
+use crate::{Error, Spectrum};
 use klnmf::Mat;
 use rayon::prelude::*;
 use realfft::num_complex::Complex;
@@ -49,8 +49,9 @@ impl Stft {
         }
         let sine = |i| (std::f64::consts::PI * (i as f64 + 0.5) / window as f64).sin();
         let analysis: Vec<f64> = (0..window).map(sine).collect();
-        let overlap = |i: usize| analysis[i % hop..].iter().step_by(hop).map(|a| a * a).sum::<f64>();
-        let synthesis = (0..window).map(|i| analysis[i] / (overlap(i) * window as f64)).collect();
+        let overlap = |i: usize| analysis[i..].iter().step_by(hop).map(|a| a * a).sum::<f64>();
+        let overlaps: Vec<f64> = (0..hop).map(overlap).collect();
+        let synthesis = (0..window).map(|i| analysis[i] / (overlaps[i % hop] * window as f64)).collect();
         let mut planner = RealFftPlanner::new();
         let (forward, inverse) = (planner.plan_fft_forward(window), planner.plan_fft_inverse(window));
         Ok(Self { window, hop, analysis, synthesis, forward, inverse })
@@ -85,6 +86,11 @@ impl Stft {
     /// The frames of a signal.
     pub fn forward(&self, signal: &[f64]) -> Frames {
         self.transform(signal, self.frames(signal.len()), self.lead())
+    }
+
+    /// The spectrogram of a signal, bins × frames, without its frames, which take twice the room.
+    pub fn spectrogram(&self, signal: &[f64], spectrum: Spectrum) -> Mat<f64> {
+        self.spectra(signal, self.frames(signal.len()), self.lead(), spectrum)
     }
 
     /// The frames that lie wholly within the signal, 1 + (len − window)/hop of them, as in the literature. There is no way
@@ -124,6 +130,19 @@ impl Stft {
             .enumerate()
             .for_each_init(|| self.work(), |work, (j, bins)| self.analyse_at(signal, j, lead, bins, work));
         Frames { bins: self.bins(), frames, data }
+    }
+
+    /// The spectrogram of a signal with `lead` samples of silence before it.
+    pub(crate) fn spectra(&self, signal: &[f64], frames: usize, lead: usize, spectrum: Spectrum) -> Mat<f64> {
+        let mut all = Mat::zeros(self.bins(), frames);
+        all.as_mut_slice().par_chunks_mut(self.bins()).enumerate().for_each_init(
+            || (self.work(), self.forward.make_output_vec()),
+            |(work, bins), (j, column)| {
+                self.analyse_at(signal, j, lead, bins, work);
+                spectrum.of(bins, column);
+            },
+        );
+        all
     }
 
     /// Frame `j` of a signal that begins with its lead.
@@ -179,16 +198,18 @@ pub struct Frames {
 impl Frames {
     /// The squared magnitudes.
     pub fn power(&self) -> Mat<f64> {
-        self.each(|z| z.norm_sqr())
+        self.each(Spectrum::Power)
     }
 
     /// The magnitudes.
     pub fn magnitude(&self) -> Mat<f64> {
-        self.each(|z| z.norm())
+        self.each(Spectrum::Magnitude)
     }
 
-    fn each(&self, f: impl Fn(&Complex<f64>) -> f64) -> Mat<f64> {
-        Mat::from_fn(self.bins, self.frames, |i, j| f(&self.data[j * self.bins + i]))
+    fn each(&self, spectrum: Spectrum) -> Mat<f64> {
+        let mut all = Mat::zeros(self.bins, self.frames);
+        spectrum.of(&self.data, all.as_mut_slice());
+        all
     }
 }
 

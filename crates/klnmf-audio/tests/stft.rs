@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use klnmf_audio::{Complex, Stft, WINDOW_MS, window_for};
+use klnmf_audio::{Complex, Spectrum, Stft, WINDOW_MS, window_for};
 
 const SHAPES: [(usize, usize); 9] =
     [(2, 1), (3, 1), (8, 4), (9, 4), (15, 7), (64, 10), (63, 17), (256, 128), (100, 1)];
@@ -71,8 +71,11 @@ fn spectrograms_have_the_shapes_of_the_literature() {
 
 #[test]
 fn power_is_magnitude_squared() {
-    let frames = Stft::new(16, 8).unwrap().forward(&noise(100, 6));
+    let (stft, signal) = (Stft::new(16, 8).unwrap(), noise(100, 6));
+    let frames = stft.forward(&signal);
     let (power, magnitude) = (frames.power(), frames.magnitude());
+    assert_eq!(power, stft.spectrogram(&signal, Spectrum::Power));
+    assert_eq!(magnitude, stft.spectrogram(&signal, Spectrum::Magnitude));
     assert_eq!((power.rows(), power.cols()), (9, frames.frames));
     for (p, m) in power.as_slice().iter().zip(magnitude.as_slice()) {
         assert!((p - m * m).abs() <= 1e-13 * p);

@@ -2,7 +2,7 @@
 
 use crate::error::{from_audio, setting};
 use crate::work::{self, Stop};
-use klnmf_audio::{Sound, Stft};
+use klnmf_audio::{Sound, Spectrum, Stft};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use std::sync::mpsc::Sender;
@@ -24,7 +24,7 @@ pub fn spectrogram<'py>(
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (sound, stft) = (sound(&signal, rate)?, Stft::new(window, hop).map_err(from_audio)?);
-    let power = within(py, threads, || Ok(stft.forward(&sound.mono()).power()))?;
+    let power = within(py, threads, || Ok(stft.spectrogram(&sound.mono(), Spectrum::Power)))?;
     crate::data::array(py, power)
 }
 

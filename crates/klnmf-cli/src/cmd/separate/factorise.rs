@@ -55,8 +55,8 @@ impl Separate {
         let wanted = match self.precision {
             Some(Precision::F32) => settings.max_iter,
             Some(_) => 0,
-            None if settings.tol >= CERTIFIED => settings.max_iter,
-            None if settings.tol == 0.0 => settings.max_iter.saturating_sub(LAST),
+            None if self.tol() >= CERTIFIED => settings.max_iter,
+            None if self.tol() == 0.0 => settings.max_iter.saturating_sub(LAST),
             None => 0,
         };
         // What is fixed must stay as it is, to the last bit.

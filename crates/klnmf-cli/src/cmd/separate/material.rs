@@ -4,6 +4,7 @@ use super::Separate;
 use super::recording::Recording;
 use anyhow::{Context, bail};
 use klnmf_audio::{Reader, Sound};
+use rayon::prelude::*;
 use std::path::Path;
 
 /// The recording, the true stems if they are known, and recordings to learn from.
@@ -31,7 +32,7 @@ impl Separate {
                 })?;
             Ok((name.to_owned(), self.read(Path::new(file))?))
         };
-        let training: Vec<(String, Sound)> = self.train.iter().map(named).collect::<anyhow::Result<_>>()?;
+        let training = together(&self.train, named)?;
         for (at, (name, sound)) in training.iter().enumerate() {
             if training[..at].iter().any(|(other, _)| other == name) {
                 bail!("--train {name}: two sources have this name, give each its own");
@@ -45,10 +46,9 @@ impl Separate {
                 );
             }
         }
-        let truth: anyhow::Result<Vec<(String, Sound)>> =
-            self.evaluate.iter().map(|path| Ok((stem_name(path), self.read(path)?))).collect();
+        let truth = together(&self.evaluate, |path| Ok((stem_name(path), self.read(path)?)))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Material { name, mix, truth: truth?, training })
+        Ok(Material { name, mix, truth, training })
     }
 
     /// The recording itself. Where all sources are known it can be read as it is worked on, but not if it is compared with
@@ -70,6 +70,15 @@ impl Separate {
             None => sound,
         })
     }
+}
+
+/// Reads all files at once; of what goes wrong, the first in the order of the files is told.
+fn together<O: Sync>(
+    options: &[O],
+    read: impl Fn(&O) -> anyhow::Result<(String, Sound)> + Send + Sync,
+) -> anyhow::Result<Vec<(String, Sound)>> {
+    let all: Vec<anyhow::Result<_>> = options.par_iter().map(read).collect();
+    all.into_iter().collect()
 }
 
 /// Ten seconds of the built-in ensemble, and each instrument alone to learn from.

@@ -4,6 +4,7 @@ mod earlier;
 mod explain;
 mod factorise;
 mod groups;
+mod learn;
 mod material;
 mod model;
 mod names;
@@ -24,9 +25,9 @@ use crate::out_folder::OutFolder;
 use crate::{input, interrupt};
 use anyhow::Context;
 use earlier::{Earlier, MODEL, PAGE, PICTURE};
-use explain::Learned;
 use klnmf::Status;
 use klnmf_audio::Stft;
+use learn::Learned;
 use material::Material;
 use model::{Dictionary, Sources, Weights};
 pub use options::Separate;
@@ -156,7 +157,7 @@ impl Separate {
             }
             known => {
                 let sound = mix.sound().context("the recording has not been read")?;
-                let v = self.spectrogram.of(&stft.forward(&sound.mono()));
+                let v = stft.spectrogram(&sound.mono(), self.spectrogram.spectrum());
                 scene.hear(&sound.channels);
                 scene.see(&v);
                 let settings = klnmf::Settings { time_limit: self.left(begun), ..settings.clone() };

@@ -4,8 +4,8 @@ use crate::cmd::{Output, Precision, parse_seconds};
 use crate::interrupt;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use klnmf::{Mat, Solver};
-use klnmf_audio::{Frames, Stft, WavFormat};
+use klnmf::Solver;
+use klnmf_audio::{Spectrum, Stft, WavFormat};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -121,8 +121,8 @@ impl Spectrogram {
         if self == Spectrogram::Power { "power" } else { "magnitude" }
     }
 
-    pub fn of(self, frames: &Frames) -> Mat<f64> {
-        if self == Spectrogram::Power { frames.power() } else { frames.magnitude() }
+    pub fn spectrum(self) -> Spectrum {
+        if self == Spectrogram::Power { Spectrum::Power } else { Spectrum::Magnitude }
     }
 }
 

@@ -34,12 +34,13 @@ impl Separate {
         Ok(())
     }
 
-    /// Bytes that learning takes beyond what has been read: as many of the recordings are worked on at once as there are
-    /// threads, in the worst case the longest.
+    /// Bytes that learning takes beyond what has been read: there are spectrograms of all recordings, and as many are worked
+    /// on at once as there are threads, in the worst case the longest.
     fn learning(&self, material: &Material, stft: &Stft) -> u128 {
         let mut each: Vec<u128> = material.training.iter().map(|(_, sound)| spectra(sound, stft)).collect();
         each.sort_unstable_by(|a, b| b.cmp(a));
-        each.iter().take(thread_count(self.threads)).sum()
+        let (at_once, later) = each.split_at(thread_count(self.threads).min(each.len()));
+        at_once.iter().sum::<u128>() + later.iter().sum::<u128>() / COPIES
     }
 
     /// Bytes that the mix takes beyond what has been read: signals for the scores, and the spectra if components are learned
@@ -52,7 +53,10 @@ impl Separate {
     }
 }
 
-/// Bytes of the spectra of a sound, their squares, and V twice.
+/// Copies of a spectrogram while it is factored: itself, and two by columns and by rows that the solver works on.
+const COPIES: u128 = 3;
+
+/// Bytes of the spectrogram of a sound while it is factored.
 fn spectra(sound: &Sound, stft: &Stft) -> u128 {
-    8 * 6 * stft.bins() as u128 * stft.frames(sound.len()) as u128
+    8 * COPIES * stft.bins() as u128 * stft.frames(sound.len()) as u128
 }

@@ -52,7 +52,7 @@ impl Separate {
                 }
             };
             while let Some(block) = blocks.block(over) {
-                let v = self.spectrogram.of(&block.mean_frames(stft));
+                let v = block.spectrogram(stft, self.spectrogram.spectrum());
                 let convex = DecomposeSettings {
                     tol: settings.tol,
                     threads: settings.threads,

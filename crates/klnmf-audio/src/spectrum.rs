@@ -1,0 +1,22 @@
+//! What a spectrogram holds.
+
+use realfft::num_complex::Complex;
+
+/// What a spectrogram says of a frequency in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spectrum {
+    /// The squared magnitude, as in the paper.
+    Power,
+    /// The magnitude.
+    Magnitude,
+}
+
+impl Spectrum {
+    pub(crate) fn of(self, bins: &[Complex<f64>], to: &mut [f64]) {
+        let bins = to.iter_mut().zip(bins);
+        match self {
+            Spectrum::Power => bins.for_each(|(to, z)| *to = z.norm_sqr()),
+            Spectrum::Magnitude => bins.for_each(|(to, z)| *to = z.norm()),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! From training recordings to dictionaries.
+
+use super::Separate;
+use super::material::Material;
+use super::model::Dictionary;
+use crate::cmd::thread_count;
+use crate::progress;
+use anyhow::{Context, bail};
+use klnmf::{Mat, Solution, Status};
+use klnmf_audio::Stft;
+use std::cmp::Reverse;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+/// What came of the training recordings.
+pub enum Learned {
+    Nothing,
+    All(Dictionary),
+    Interrupted,
+}
+
+/// A source, and the spectrogram that its parts are to be learned from.
+struct Lesson {
+    /// Its place among the sources.
+    number: usize,
+    name: String,
+    v: Mat<f64>,
+}
+
+impl Separate {
+    /// The parts of the training recordings.
+    pub(super) fn learn(
+        &self,
+        stft: &Stft,
+        material: &mut Material,
+        settings: &klnmf::Settings,
+        begun: Instant,
+    ) -> anyhow::Result<Learned> {
+        if material.training.is_empty() {
+            return Ok(Learned::Nothing);
+        }
+        let bar = progress::bar(material.training.len(), self.output.quiet);
+        bar.set_message("learning the sources");
+        let lessons = self.lessons(stft, material)?;
+        let mut learned = self.learn_all(lessons, settings, begun, &bar)?;
+        learned.sort_by_key(|(lesson, _)| lesson.number);
+        bar.finish_and_clear();
+        let mut known = Dictionary::new();
+        for (lesson, found) in learned {
+            if found.status == Status::Stopped {
+                return Ok(Learned::Interrupted);
+            }
+            known.add(&lesson.name, found.w);
+        }
+        if let Some(path) = &self.save {
+            known.write(path, stft, material.mix.rate(), self.spectrogram.name())?;
+        }
+        Ok(Learned::All(known))
+    }
+
+    /// The spectrograms of the training recordings, all threads at one after the other; the recordings are not needed any more.
+    fn lessons(&self, stft: &Stft, material: &mut Material) -> anyhow::Result<Vec<Lesson>> {
+        let training = std::mem::take(&mut material.training).into_iter().enumerate();
+        let lesson = |(number, (name, sound)): (usize, (String, klnmf_audio::Sound))| {
+            let v = stft.spectrogram(&sound.mono(), self.spectrogram.spectrum());
+            if v.as_slice().iter().all(|x| *x == 0.0) {
+                bail!("--train {name}: the recording is silent, there is nothing to learn from it");
+            }
+            Ok(Lesson { number, name, v })
+        };
+        training.map(lesson).collect()
+    }
+
+    /// All of them side by side: what one of them does on a single thread need not keep the others waiting. The longest come
+    /// first, and each has its share of the threads, rounded up, so that a long one is not left alone on a single thread.
+    fn learn_all(
+        &self,
+        mut lessons: Vec<Lesson>,
+        settings: &klnmf::Settings,
+        begun: Instant,
+        bar: &indicatif::ProgressBar,
+    ) -> anyhow::Result<Vec<(Lesson, Solution<f64>)>> {
+        lessons.sort_by_key(|lesson| Reverse(lesson.v.cols()));
+        let threads = thread_count(self.threads);
+        let at_once = threads.min(lessons.len());
+        let all: usize = lessons.iter().map(|lesson| lesson.v.cols()).sum();
+        let share = |lesson: &Lesson| (threads * lesson.v.cols()).div_ceil(all.max(1)).max(1);
+        let queue = Mutex::new(lessons.into_iter());
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || -> anyhow::Result<Vec<(Lesson, Solution<f64>)>> {
+            let mut mine = Vec::new();
+            while let Some(mut lesson) = next() {
+                let settings = klnmf::Settings { threads: share(&lesson), ..settings.clone() };
+                let found = self.learn_one(&lesson, &settings, begun)?;
+                lesson.v = Mat::zeros(0, 0);
+                mine.push((lesson, found));
+                bar.inc(1);
+            }
+            Ok(mine)
+        };
+        let parts = thread::scope(|scope| {
+            let others: Vec<_> = (1..at_once).map(|_| scope.spawn(work)).collect();
+            let mut parts = vec![work()];
+            parts.extend(
+                others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic))),
+            );
+            parts
+        });
+        Ok(parts.into_iter().collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// The parts of one source.
+    fn learn_one(
+        &self,
+        lesson: &Lesson,
+        settings: &klnmf::Settings,
+        begun: Instant,
+    ) -> anyhow::Result<Solution<f64>> {
+        let v = &lesson.v;
+        // So few accesses are not worth a look at the gap on the way, unless something else is asked for.
+        let tol = if (self.max_iter, self.tol) == (None, None) { 0.0 } else { settings.tol };
+        let max_iter = self.max_iter.unwrap_or(20);
+        let settings = klnmf::Settings {
+            max_iter,
+            tol,
+            check_every: Some(max_iter.max(1)),
+            time_limit: self.left(begun),
+            ..settings.clone()
+        };
+        let (w, h) = klnmf::init(v, self.per_source.min(v.rows() * v.cols()), &settings)?;
+        let hidden = indicatif::ProgressBar::hidden();
+        self.factorise(v, w, h, &settings, &hidden).with_context(|| format!("--train {}", lesson.name))
+    }
+}
