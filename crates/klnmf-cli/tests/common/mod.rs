@@ -1,6 +1,8 @@
 //! Runs the program in a scratch folder.
 #![allow(dead_code, missing_docs)]
 
+pub mod sounds;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
