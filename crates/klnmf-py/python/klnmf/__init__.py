@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from klnmf import plot as plot
     from klnmf import scanpy as scanpy
     from klnmf import sklearn as sklearn
-    from klnmf._estimators import KLNMF as KLNMF
-    from klnmf._estimators import TopicModel as TopicModel
+    from klnmf._nmf import KLNMF as KLNMF
+    from klnmf._topic_model import TopicModel as TopicModel
 
 __all__ = [
     "Certificate",
@@ -76,13 +76,15 @@ _LATER = {
     "sklearn": "sklearn",
 }
 
+_ESTIMATORS = {"KLNMF": "klnmf._nmf", "TopicModel": "klnmf._topic_model"}
+
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'klnmf' has no attribute {name!r}")
     try:
-        if name in ("KLNMF", "TopicModel"):
-            return getattr(importlib.import_module("klnmf._estimators"), name)
+        if name in _ESTIMATORS:
+            return getattr(importlib.import_module(_ESTIMATORS[name]), name)
         return importlib.import_module(f"klnmf.{name}")
     except ImportError as missing:
         # hasattr and help want an AttributeError; `from klnmf import …` would drop its text.

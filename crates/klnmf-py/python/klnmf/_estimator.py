@@ -1,0 +1,100 @@
+"""What the estimators share: scikit-learn's interface, where X is samples × features."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from klnmf._data import count
+from klnmf._sklearn_common import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """An estimator that holds components."""
+
+    components_: NDArray
+    gap_: float
+    n_components_: int
+    n_features_in_: int
+    feature_names_in_: NDArray
+    n_iter_: int
+    trace_: NDArray
+    status_: str
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Learn the components of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+        y : ignored
+            There for scikit-learn's sake.
+        **params
+            For `fit_transform`.
+
+        Returns
+        -------
+        self
+        """
+        self.fit_transform(X, **params)
+        return self
+
+    def inverse_transform(self, X: Any) -> Any:
+        """The data that weights stand for: their product with the components.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_components)
+            Weights.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        return X @ self.components_
+
+    def _validate(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=("csr", "csc"),
+            dtype=[np.float64, np.float32],
+            ensure_non_negative=True,
+        )
+
+    def _seed(self) -> int:
+        """A number given is the seed itself, the one that the program and the functions take."""
+        if isinstance(self.random_state, Integral):
+            return count("random_state", self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _before(self) -> NDArray | None:
+        """The components to begin with, if there are any and they count."""
+        return getattr(self, "components_", None) if self.warm_start else None
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

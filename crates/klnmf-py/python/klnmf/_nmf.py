@@ -1,0 +1,261 @@
+"""The factorisation as an estimator of scikit-learn's kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from klnmf._choices import SklearnInit, Solver
+from klnmf._core import decompose, factorize, grow
+from klnmf._data import count, number, turned
+from klnmf._estimator import Factors
+from klnmf._results import Decomposition, Info, Result
+from klnmf._sklearn_common import (
+    check_is_fitted,
+    check_start,
+    engine_init,
+    explained,
+    rank_of,
+    warn_of_ignored,
+    warn_of_limit,
+    warn_of_rows,
+)
+
+
+class KLNMF(Factors):
+    """Non-negative matrix factorisation with the Kullback-Leibler divergence, certified.
+
+    X ≈ weights · components_, as scikit-learn's `NMF(beta_loss='kullback-leibler')`, but with faster
+    methods, a stopping rule that means something, and a `transform` that is solved to the optimum.
+
+    Parameters
+    ----------
+    n_components : int, 'auto' or None
+        How many. By default the number of those given to `fit`, else of the features.
+    init : {'random', 'nndsvd', 'custom'} or None
+        How to start; None is 'random'. 'nndsvda' and 'nndsvdar' are other names of 'nndsvd', which
+        leaves no zeros here. With 'custom', `fit` takes W and H.
+    solver : str
+        The method, see `klnmf.factorize`.
+    tol : float
+        Stop when no change of the weights alone or of the components alone can lower the divergence by
+        more than `tol` times the sum of X.
+    max_iter : int
+        The most accesses to the data.
+    transform_tol : float
+        `transform` ends a row when no other weights are better by more than this times its sum.
+    transform_max_iter : int
+        The most steps of `transform` for a row.
+    time_limit : float, optional
+        Stop fitting after this many seconds.
+    warm_start : bool
+        Begin `fit` with the components of the last one, adding new ones if `n_components` has grown.
+        W and H given to `fit` come first.
+    random_state : int, RandomState or None
+        An int is the seed that `klnmf.factorize` and the program take.
+    threads : int, optional
+        One per core by default. The result does not depend on it.
+    callback : callable, optional
+        Is told a `klnmf.Info` every ten accesses of `fit`; stops it by returning True. There, W are the
+        components and H the weights.
+    progress : bool
+        Show a bar (needs tqdm).
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Rows that are not zero sum to 1.
+    reconstruction_err_ : float
+        √(2·divergence), scikit-learn's measure.
+    divergence_ : float
+        D(X‖weights·components).
+    gap_ : float
+        The larger of the two gaps below, relative to the sum of X.
+    gap_components_, gap_weights_ : float
+        No change of the one alone can lower the divergence by more than this.
+    n_iter_ : int
+        Accesses to the data.
+    trace_ : ndarray
+        One record for every ten accesses, with the fields of `klnmf.Info` but `update`.
+    status_ : str
+        Why `fit` ended.
+    n_components_, n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from klnmf import KLNMF
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> model = KLNMF(n_components=10, random_state=0).fit(X)
+    >>> model.components_.shape, model.status_, bool(model.gap_ <= 1e-4)
+    ((10, 64), 'converged', True)
+    >>> model.transform(X[:3]).shape
+    (3, 10)
+    """
+
+    divergence_: float
+    reconstruction_err_: float
+    gap_components_: float
+    gap_weights_: float
+
+    def __init__(
+        self,
+        n_components: int | Literal["auto"] | None = "auto",
+        *,
+        init: SklearnInit | None = None,
+        solver: Solver = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        transform_tol: float = 1e-6,
+        transform_max_iter: int = 5000,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        threads: int | None = None,
+        callback: Callable[[Info], Any] | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.init = init
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.transform_tol = transform_tol
+        self.transform_max_iter = transform_max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.threads = threads
+        self.callback = callback
+        self.progress = progress
+
+    def fit_transform(
+        self, X: Any, y: Any = None, W: ArrayLike | None = None, H: ArrayLike | None = None
+    ) -> NDArray:
+        """Learn the components of X and return its weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data. f32 and f64, C- and Fortran-ordered, CSR and CSC are read where they lie.
+        y : ignored
+            There for scikit-learn's sake.
+        W : array-like of shape (n_samples, n_components), optional
+            Weights to start from, with `init='custom'`.
+        H : array-like of shape (n_components, n_features), optional
+            Components to start from, with `init='custom'`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        before = self._before()
+        X = self._validate(X, reset=True)
+        with turned("X", "H", "W"):
+            found = factorize(
+                X.T,
+                init=self._start(X, W, H, before),
+                rank=self._rank(X, H),
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                time_limit=self.time_limit,
+                seed=self._seed(),
+                threads=self.threads,
+                callback=self.callback,
+                progress=self.progress,
+            )
+        self._keep(found)
+        if self.tol > 0 and not found.converged:
+            warn_of_limit(found, self.max_iter, self.tol)
+        return found.H.T
+
+    def transform(self, X: Any) -> NDArray:
+        """The best weights of X for the components.
+
+        Every row is solved to its certified optimum. If the gap of a row stays above the tolerance a
+        warning says of how many.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return self._decompose(X).H.T.astype(X.dtype, copy=False)
+
+    def decompose(self, X: Any) -> Decomposition:
+        """`transform` with the certificate: the weights are `H.T`, and `gaps` bounds every row.
+
+        The divergence of a row that has a feature which no component has is infinite; its weights and its
+        gap are those of its other features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        Decomposition
+        """
+        check_is_fitted(self)
+        return self._decompose(self._validate(X, reset=False))
+
+    def _decompose(self, X: Any) -> Decomposition:
+        X, components, beyond = explained(X, self.components_)
+        found = decompose(
+            X.T,
+            components.T,
+            tol=number("transform_tol", self.transform_tol),
+            max_iter=count("transform_max_iter", self.transform_max_iter),
+            threads=self.threads,
+            progress=self.progress,
+        )
+        warn_of_rows(found.unconverged, len(found.gaps), self.transform_tol)
+        return replace(found, divergences=np.where(beyond, np.inf, found.divergences))
+
+    def _rank(self, X: Any, H: Any) -> int:
+        given = np.shape(H)[0] if self.init == "custom" and H is not None else None
+        return rank_of(X, self.n_components, given)
+
+    def _start(self, X: Any, W: Any, H: Any, before: NDArray | None) -> Any:
+        """How `factorize` is to begin; there, W are the components and H the weights."""
+        rank = self._rank(X, H)
+        warn_of_ignored(self.init, W, H)
+        given = self.init == "custom" and (W is not None or H is not None)
+        if not given and before is not None and before.shape[1] == X.shape[1] and before.shape[0] <= rank:
+            return self._from_before(X, before.astype(X.dtype), rank)
+        if self.init == "custom":
+            W, H = check_start(X, W, H, rank)
+            return H.T, W.T
+        return engine_init(self.init)
+
+    def _from_before(self, X: Any, components: NDArray, rank: int) -> tuple[NDArray, NDArray]:
+        # A feature that no component had before gets a little of each, or X could not be explained.
+        unknown = components.sum(axis=0) == 0
+        components[:, unknown] = 1 / X.shape[1]
+        weights = decompose(X.T, components.T, tol=1e-3, threads=self.threads).H
+        return grow(components.T, weights, rank, seed=self._seed())
+
+    def _keep(self, found: Result) -> None:
+        self.components_ = found.W.T
+        self.n_components_ = found.W.shape[1]
+        self.divergence_ = found.divergence
+        self.reconstruction_err_ = float(np.sqrt(2 * found.divergence))
+        self.gap_ = found.relative_gap
+        self.gap_components_ = found.gap_w
+        self.gap_weights_ = found.gap_h
+        self.n_iter_ = max(found.iterations, 1)
+        self.trace_ = found.trace
+        self.status_ = found.status

@@ -1,0 +1,273 @@
+"""Topics as an estimator of scikit-learn's kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from klnmf._choices import Solver
+from klnmf._data import count, parts
+from klnmf._estimator import Factors
+from klnmf._results import TopicInfo, Topics
+from klnmf._sklearn_common import check_is_fitted, explained, warn_of_limit, warn_of_rows
+from klnmf._topics import topic_weights, topics
+
+
+class TopicModel(Factors):
+    """Topics of documents: PLSA, or with pseudo-counts the posterior mode of LDA, certified.
+
+    Parameters
+    ----------
+    n_components : int
+        How many topics.
+    topic_prior, word_prior : float
+        Pseudo-counts of every topic in every document, and of every word in every topic.
+    solver : str
+        The method of the plain factorisation, see `klnmf.topics`.
+    tol : float
+        Done when ten accesses gain less than this, in nats for each word of the corpus.
+    weights_tol : float
+        The gap that a document's weights must reach, in nats for each of its words.
+    max_iter : int
+        The most accesses to the data.
+    time_limit : float, optional
+        Stop fitting after this many seconds.
+    warm_start : bool
+        Begin `fit` with the topics of the last one.
+    random_state : int, RandomState or None
+        An int is the seed that `klnmf.topics` and the program take.
+    threads : int, optional
+        One per core by default. The result does not depend on it.
+    callback : callable, optional
+        Is told a `klnmf.TopicInfo` every ten accesses of `fit`; stops it by returning True.
+    progress : bool
+        Show a bar (needs tqdm).
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Topics; rows sum to 1. The topic that explains most words comes first.
+    perplexity_ : float
+        Of the documents it was fitted to.
+    gap_ : float
+        The largest gap of a document's weights, in nats.
+    n_iter_ : int
+        Accesses to the data.
+    trace_ : ndarray
+        One record for every ten accesses, with the fields of `klnmf.TopicInfo`.
+    status_ : str
+        Why `fit` ended.
+    n_components_, n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from klnmf import TopicModel
+    >>> counts = np.array([[5, 4, 0, 0], [6, 5, 0, 0], [0, 0, 3, 4], [0, 0, 4, 5]])
+    >>> model = TopicModel(2, random_state=0).fit(counts)
+    >>> model.top_words(2, names=["cat", "dog", "sun", "moon"])
+    [['cat', 'dog'], ['moon', 'sun']]
+    >>> model.transform([[3, 3, 0, 0]]).round().tolist()
+    [[1.0, 0.0]]
+    """
+
+    perplexity_: float
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        topic_prior: float = 0.3,
+        word_prior: float = 0.1,
+        solver: Solver = "auto",
+        tol: float = 1e-5,
+        weights_tol: float = 1e-6,
+        max_iter: int = 500,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        threads: int | None = None,
+        callback: Callable[[TopicInfo], Any] | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.topic_prior = topic_prior
+        self.word_prior = word_prior
+        self.solver = solver
+        self.tol = tol
+        self.weights_tol = weights_tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.threads = threads
+        self.callback = callback
+        self.progress = progress
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray:
+        """Learn the topics of X and return the weights of its documents.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Counts, documents × words.
+        y : ignored
+            There for scikit-learn's sake.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Rows sum to 1.
+        """
+        before = self._before()
+        X = self._validate(X, reset=True)
+        found = topics(
+            X,
+            parts("n_components", self.n_components, X.shape),
+            init=self._start(X, before),
+            solver=self.solver,
+            topic_prior=self.topic_prior,
+            word_prior=self.word_prior,
+            tol=self.tol,
+            weights_tol=self.weights_tol,
+            max_iter=self.max_iter,
+            time_limit=self.time_limit,
+            seed=self._seed(),
+            threads=self.threads,
+            callback=self.callback,
+            progress=self.progress,
+        )
+        self.components_ = np.ascontiguousarray(found.topics, dtype=X.dtype)
+        self.n_components_ = len(found.topics)
+        self.perplexity_ = found.perplexity
+        self.gap_ = float(found.gaps.max())
+        self.n_iter_ = max(found.iterations, 1)
+        self.trace_ = found.trace
+        self.status_ = found.status
+        if self.tol > 0 and not found.converged:
+            warn_of_limit(found, self.max_iter)
+        warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
+        return found.weights.astype(X.dtype)
+
+    def transform(self, X: Any) -> NDArray:
+        """The best weights of documents for the topics, each certified.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Counts, documents × words.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Rows sum to 1.
+        """
+        X = self._checked(X)
+        return self._weights(X).weights.astype(X.dtype)
+
+    def weights(self, X: Any) -> Topics:
+        """`transform` with the certificate: gaps and log-likelihoods of every document.
+
+        A document with a word that no topic has is impossible: its log-likelihood is −∞. Its weights and
+        its gap are those of its other words.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Counts, documents × words.
+
+        Returns
+        -------
+        Topics
+        """
+        return self._weights(self._checked(X))
+
+    def perplexity(self, X: Any) -> float:
+        """exp(−log-likelihood for each word) of documents, with their best weights.
+
+        Infinite where a word is in no topic; a `word_prior` above 0 sees to it that there is none.
+        """
+        return self.weights(X).perplexity
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The log-likelihood of documents with their best weights: the higher the better.
+
+        −∞ where a word is in no topic; a `word_prior` above 0 sees to it that there is none.
+        """
+        return float(self.weights(X).log_likelihood.sum())
+
+    def top_words(
+        self, n: int = 10, names: Sequence[str] | Mapping[Any, Any] | None = None
+    ) -> list[list[str]]:
+        """The `n` most probable words of every topic.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        names : sequence of str or mapping, optional
+            The vocabulary: a list, scikit-learn's `vocabulary_` or a gensim `Dictionary`; by default the
+            names of the columns that it was fitted to, or their numbers.
+
+        Returns
+        -------
+        list of list of str
+        """
+        check_is_fitted(self)
+        best = np.argsort(-self.components_, kind="stable")[:, : count("n", n)]
+        words = self._vocabulary(names)
+        return [[words[i] for i in row] for row in best]
+
+    def _vocabulary(self, names: Any) -> list[str]:
+        """The word of every column."""
+        size = self.components_.shape[1]
+        if names is None:
+            names = getattr(self, "feature_names_in_", range(size))
+        if isinstance(names, Mapping):
+            # Words to columns as in scikit-learn, or columns to words as in gensim.
+            pairs = ((key, word) if isinstance(key, Integral) else (word, key) for key, word in names.items())
+            names = [word for _, word in sorted(pairs, key=itemgetter(0))]
+        if len(names) != size:
+            raise ValueError(
+                f"names has {len(names)} words, the topics have {size}: give the whole vocabulary"
+            )
+        return [str(name) for name in names]
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._validate(X, reset=False)
+
+    def _weights(self, X: Any) -> Topics:
+        known, components, beyond = explained(X, self.components_)
+        found = topic_weights(
+            known,
+            components,
+            topic_prior=self.topic_prior,
+            weights_tol=self.weights_tol,
+            threads=self.threads,
+            progress=self.progress,
+        )
+        warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
+        return replace(
+            found,
+            topics=self.components_,
+            log_likelihood=np.where(beyond, -np.inf, found.log_likelihood),
+            words=float(X.sum()),
+        )
+
+    def _start(self, X: Any, before: NDArray | None) -> Any:
+        if before is None or before.shape != (self.n_components, X.shape[1]):
+            return "random"
+        # A word that no topic had before gets a little of each, or X could not be explained.
+        words = before.astype(np.float64)
+        words[:, words.sum(axis=0) == 0] = 1 / X.shape[1]
+        found = topic_weights(X, words, topic_prior=self.topic_prior, weights_tol=1e-3, threads=self.threads)
+        sizes = np.asarray(X.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+        return found.weights * sizes, words
