@@ -156,7 +156,7 @@ impl Column {
 pub fn text(files: &BTreeSet<String>) -> String {
     let mut text = String::from(
         "# The numbers of the report\n\nOne folder for each experiment. `manifest.json` has the settings, the machine, sizes and single numbers \
-         (`facts`: times in seconds, divergences and gaps in the unit of V), and the rows and FNV-1a checksum of each table: a table that was \
+         (`facts`: times in seconds, divergences and gaps in the unit of V), and the rows and CRC-32 checksum of each table: a table that was \
          changed does not count, and its experiment is measured anew. Tables have a line of names and fields between commas. `klnmf reproduce` \
          writes this file.\n",
     );

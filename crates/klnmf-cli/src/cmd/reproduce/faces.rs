@@ -62,7 +62,7 @@ impl Faces {
     pub fn fingerprint(&self) -> String {
         let name = self.name.as_deref().unwrap_or("swimmer");
         let turned = if self.column_major { ", column-major" } else { "" };
-        format!("{name}, {}{turned}", checksum::of_numbers(self.v.as_slice().iter().copied()))
+        format!("{name}, {}{turned}", checksum::of_numbers(self.v.as_slice()))
     }
 
     /// Columns as images row by row.

@@ -21,7 +21,7 @@ pub struct Manifest {
 }
 
 const NAME: &str = "manifest.json";
-const SUM: &str = "fnv1a";
+const SUM: &str = "crc32";
 
 impl Manifest {
     /// The manifest of a folder, if its experiment was finished.
@@ -69,6 +69,9 @@ impl Manifest {
                 return Some(format!("{name} is missing"));
             };
             let there = sum(&bytes);
+            if wanted[SUM].is_null() {
+                return Some(format!("{NAME} has no {SUM} of {name}"));
+            }
             if there["rows"] != wanted["rows"] {
                 Some(format!("{name} has {} rows and not {}", there["rows"], wanted["rows"]))
             } else {
@@ -81,7 +84,7 @@ impl Manifest {
 /// What is noted of a table: its rows without the header, and the checksum of all its bytes.
 pub fn sum(bytes: &[u8]) -> Value {
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
-    json!({ "rows": lines.saturating_sub(1), SUM: checksum::of_bytes(bytes.iter().copied()) })
+    json!({ "rows": lines.saturating_sub(1), SUM: checksum::of_bytes(bytes) })
 }
 
 fn path(folder: &Path) -> PathBuf {
@@ -114,6 +117,9 @@ mod tests {
         assert_eq!(damage(&manifest), "a.csv has 1 rows and not 2");
         table("x,y\n1,2\n3,5\n");
         assert_eq!(damage(&manifest), "a.csv was changed");
+        manifest.files["a.csv"][SUM].take();
+        table(text);
+        assert_eq!(damage(&manifest), "manifest.json has no crc32 of a.csv");
         manifest.files.clear();
         assert_eq!(damage(&manifest), "manifest.json has no checksums");
         Manifest::remove(folder.path()).unwrap();

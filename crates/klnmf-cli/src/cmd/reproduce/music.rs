@@ -11,7 +11,7 @@ use super::size::Size;
 use crate::panels::{self, LABEL, Panels, RANGE, Span, WIDTH};
 use anyhow::{Context, ensure};
 use klnmf::Mat;
-use klnmf_audio::{Sound, Stft};
+use klnmf_audio::{Sound, Spectrum, Stft};
 use serde_json::json;
 use std::path::Path;
 
@@ -57,7 +57,7 @@ impl Piece {
 
     pub fn fingerprint(&self) -> String {
         let name = self.name.as_deref().unwrap_or("ensemble");
-        format!("{name}, {}", checksum::of_numbers(self.sound.mono().into_iter()))
+        format!("{name}, {}", checksum::of_numbers(&self.sound.mono()))
     }
 }
 
@@ -92,7 +92,7 @@ pub fn run(lab: &Lab, size: Size, piece: &Piece) -> anyhow::Result<Record> {
     let (rank, accesses, updates, iterations) = sizes(size);
     let stft = Stft::new(WINDOW, HOP)?;
     let signal = piece.sound.mono();
-    let v = stft.forward(&signal).power();
+    let v = stft.spectrogram(&signal, Spectrum::Power);
     let facts = json!({
         "data": piece.name, "rows": v.rows(), "columns": v.cols(), "length": piece.sound.seconds(), "length of all": piece.given,
         "rank": rank,
