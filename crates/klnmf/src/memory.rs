@@ -20,6 +20,34 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// That of a dense V of numbers `T` with so many rows and columns, which need not be there yet; see [`memory`].
+    pub fn dense<T: Scalar>(rows: usize, cols: usize, rank: usize, threads: usize) -> Self {
+        let bytes = rows as u128 * cols as u128 * size_of::<T>() as u128;
+        Self::new::<T>(bytes, (rows, cols), None, rank, threads)
+    }
+
+    /// `longest`: the numbers that are stored of the longest row and the longest column, if V is sparse.
+    fn new<T: Scalar>(
+        v: u128,
+        (n, m): (usize, usize),
+        longest: Option<(usize, usize)>,
+        rank: usize,
+        threads: usize,
+    ) -> Self {
+        let lines = n as u128 + m as u128;
+        let (row, column) = longest.unwrap_or((m, n));
+        let half = |rows, cols, most| workspace_bytes(rows, cols, most, longest.is_some(), rank);
+        // Dictionaries are packed in whole registers: one in f64 for certificates, one in the precision of the work.
+        let padded = |size: usize| (size * (rank.next_multiple_of(64 / size) - rank)) as u128;
+        let padding = padded(8) + padded(size_of::<T>());
+        let per_thread = half(n, m, column) + half(m, n, row);
+        Self {
+            v,
+            factors: lines * rank as u128 * size_of::<T>() as u128,
+            workspace: FIXED + threads as u128 * per_thread + (48 + padding) * lines,
+        }
+    }
+
     /// 2·V + 12·(W + H) + workspace.
     pub fn total(&self) -> u128 {
         2 * self.v + 12 * self.factors + self.workspace
@@ -36,19 +64,10 @@ impl Memory {
 /// let v = klnmf::Mat::<f64>::zeros(100, 50);
 /// let memory = klnmf::memory(&v, 10, 2);
 /// assert_eq!((memory.v, memory.factors), (40_000, 8 * 150 * 10));
+/// assert_eq!(memory, klnmf::Memory::dense::<f64>(100, 50, 10, 2));
 /// ```
 pub fn memory<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, rank: usize, threads: usize) -> Memory {
     let v = v.into();
-    let lines = v.rows() as u128 + v.cols() as u128;
-    let ((n, m), (row, column)) = ((v.rows(), v.cols()), v.longest());
-    let half = |rows, cols, longest| workspace_bytes(rows, cols, longest, v.is_sparse(), rank);
-    // Dictionaries are packed in whole registers: one in f64 for certificates, one in the precision of the work.
-    let padded = |size: usize| (size * (rank.next_multiple_of(64 / size) - rank)) as u128;
-    let padding = padded(8) + padded(size_of::<T>());
-    let per_thread = half(n, m, column) + half(m, n, row);
-    Memory {
-        v: v.bytes() as u128,
-        factors: lines * rank as u128 * size_of::<T>() as u128,
-        workspace: FIXED + threads as u128 * per_thread + (48 + padding) * lines,
-    }
+    let longest = v.is_sparse().then(|| v.longest());
+    Memory::new::<T>(v.bytes() as u128, (v.rows(), v.cols()), longest, rank, threads)
 }

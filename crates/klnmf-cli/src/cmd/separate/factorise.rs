@@ -52,6 +52,8 @@ impl Separate {
     /// How many of the accesses are to be in f32.
     fn narrow_accesses(&self, v: &Mat<f64>, settings: &Settings) -> usize {
         let fits = |x: &f64| *x == 0.0 || RANGE.contains(x);
+        // The option decides, not `settings.tol`: learning from a recording of one source counts its accesses, and needs no
+        // small gap.
         let wanted = match self.precision {
             Some(Precision::F32) => settings.max_iter,
             Some(_) => 0,

@@ -45,14 +45,14 @@ impl Separate {
         bar.set_message("learning the sources");
         let lessons = self.lessons(stft, material)?;
         let mut learned = self.learn_all(lessons, settings, begun, &bar)?;
-        learned.sort_by_key(|(lesson, _)| lesson.number);
+        learned.sort_by_key(|(number, ..)| *number);
         bar.finish_and_clear();
         let mut known = Dictionary::new();
-        for (lesson, found) in learned {
+        for (_, name, found) in learned {
             if found.status == Status::Stopped {
                 return Ok(Learned::Interrupted);
             }
-            known.add(&lesson.name, found.w);
+            known.add(&name, found.w);
         }
         if let Some(path) = &self.save {
             known.write(path, stft, material.mix.rate(), self.spectrogram.name())?;
@@ -81,7 +81,7 @@ impl Separate {
         settings: &klnmf::Settings,
         begun: Instant,
         bar: &indicatif::ProgressBar,
-    ) -> anyhow::Result<Vec<(Lesson, Solution<f64>)>> {
+    ) -> anyhow::Result<Vec<(usize, String, Solution<f64>)>> {
         lessons.sort_by_key(|lesson| Reverse(lesson.v.cols()));
         let threads = thread_count(self.threads);
         let at_once = threads.min(lessons.len());
@@ -89,13 +89,12 @@ impl Separate {
         let share = |lesson: &Lesson| (threads * lesson.v.cols()).div_ceil(all.max(1)).max(1);
         let queue = Mutex::new(lessons.into_iter());
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let work = || -> anyhow::Result<Vec<(Lesson, Solution<f64>)>> {
+        let work = || -> anyhow::Result<Vec<_>> {
             let mut mine = Vec::new();
-            while let Some(mut lesson) = next() {
+            while let Some(lesson) = next() {
                 let settings = klnmf::Settings { threads: share(&lesson), ..settings.clone() };
                 let found = self.learn_one(&lesson, &settings, begun)?;
-                lesson.v = Mat::zeros(0, 0);
-                mine.push((lesson, found));
+                mine.push((lesson.number, lesson.name, found));
                 bar.inc(1);
             }
             Ok(mine)
@@ -108,7 +107,7 @@ impl Separate {
             );
             parts
         });
-        Ok(parts.into_iter().collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect())
+        Ok(parts.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat())
     }
 
     /// The parts of one source.
@@ -119,12 +118,12 @@ impl Separate {
         begun: Instant,
     ) -> anyhow::Result<Solution<f64>> {
         let v = &lesson.v;
-        // So few accesses are not worth a look at the gap on the way, unless something else is asked for.
-        let tol = if (self.max_iter, self.tol) == (None, None) { 0.0 } else { settings.tol };
         let max_iter = self.max_iter.unwrap_or(20);
         let settings = klnmf::Settings {
             max_iter,
-            tol,
+            // So few accesses are not worth a look at the gap on the way.
+            tol: self.tol.unwrap_or(0.0),
+            // Nobody watches.
             check_every: Some(max_iter.max(1)),
             time_limit: self.left(begun),
             ..settings.clone()

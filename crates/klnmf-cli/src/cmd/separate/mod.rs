@@ -64,7 +64,7 @@ impl Separate {
         }
         let leftovers = earlier.leftovers(&files);
         score::check(&material.truth, material.mix.sound(), names.len(), self.taps)?;
-        self.check_size(&material, &stft, names.len())?;
+        self.check_size(&material, &stft, known.as_ref(), names.len())?;
 
         let known = match known {
             Some(known) => Some(known),

@@ -72,7 +72,8 @@ pub struct Separate {
     /// The most accesses to the data [default: 20 for each --train, 300 for the recording]
     #[arg(long, value_name = "N")]
     pub(super) max_iter: Option<usize>,
-    /// Stop when the relative gap is below this; 0 never stops early [default: 0.1 with known sources, else 1e-4]
+    /// Stop when the relative gap is below this; 0 never stops early [default: 0 for each --train, 0.1 to explain a recording by
+    /// known sources, else 1e-4]
     #[arg(long, value_name = "GAP")]
     pub(super) tol: Option<f64>,
     /// Stop after this many seconds
@@ -121,6 +122,7 @@ impl Spectrogram {
         if self == Spectrogram::Power { "power" } else { "magnitude" }
     }
 
+    /// What its entries are.
     pub fn spectrum(self) -> Spectrum {
         if self == Spectrogram::Power { Spectrum::Power } else { Spectrum::Magnitude }
     }

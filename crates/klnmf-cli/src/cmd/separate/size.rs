@@ -2,19 +2,31 @@
 
 use super::Separate;
 use super::material::Material;
+use super::model::Dictionary;
 use crate::cmd::thread_count;
 use crate::{input, summary};
 use anyhow::bail;
+use klnmf::Memory;
 use klnmf_audio::{Sound, Stft};
 
 impl Separate {
     /// Fails before the work if the stems cannot fit into their files, or what is worked on as a whole into the memory that
     /// is free.
-    pub(super) fn check_size(&self, material: &Material, stft: &Stft, stems: usize) -> anyhow::Result<()> {
+    pub(super) fn check_size(
+        &self,
+        material: &Material,
+        stft: &Stft,
+        known: Option<&Dictionary>,
+        stems: usize,
+    ) -> anyhow::Result<()> {
         let mix = &material.mix;
         self.format.wav().check(mix.rate(), mix.channels(), mix.promised().unwrap_or(0))?;
         let Some(free) = input::available_memory() else { return Ok(()) };
-        let (learning, mixing) = (self.learning(material, stft), self.mixing(mix.sound(), stft, stems));
+        let fixed = known.map_or(material.training.len() * self.per_source, |known| known.w.cols());
+        let components = fixed + self.free(fixed > 0);
+        let frames = material.training.iter().map(|(_, sound)| stft.frames(sound.len())).collect();
+        let learning = learning(stft.bins(), frames, self.per_source, thread_count(self.threads));
+        let mixing = self.mixing(mix.sound(), stft, components, stems);
         let (what, need, remedy) = if learning > mixing {
             (
                 "learning from these recordings",
@@ -34,29 +46,48 @@ impl Separate {
         Ok(())
     }
 
-    /// Bytes that learning takes beyond what has been read: there are spectrograms of all recordings, and as many are worked
-    /// on at once as there are threads, in the worst case the longest.
-    fn learning(&self, material: &Material, stft: &Stft) -> u128 {
-        let mut each: Vec<u128> = material.training.iter().map(|(_, sound)| spectra(sound, stft)).collect();
-        each.sort_unstable_by(|a, b| b.cmp(a));
-        let (at_once, later) = each.split_at(thread_count(self.threads).min(each.len()));
-        at_once.iter().sum::<u128>() + later.iter().sum::<u128>() / COPIES
-    }
-
-    /// Bytes that the mix takes beyond what has been read: signals for the scores, and the spectra if components are learned
-    /// from it. Without either it is worked on in blocks.
-    fn mixing(&self, sound: Option<&Sound>, stft: &Stft, stems: usize) -> u128 {
+    /// Bytes that the mix takes beyond what has been read: signals for the scores, and the spectrogram and its factors if
+    /// components are learned from it. Without either it is worked on in blocks.
+    fn mixing(&self, sound: Option<&Sound>, stft: &Stft, components: usize, stems: usize) -> u128 {
         let Some(sound) = sound else { return 0 };
         let signals = if self.evaluate.is_empty() { 0 } else { 8 * sound.len() as u128 * stems as u128 };
         let whole = !self.knows() || self.free(true) > 0;
-        signals + if whole { spectra(sound, stft) } else { 0 }
+        let (bins, frames) = (stft.bins(), stft.frames(sound.len()));
+        signals + if whole { factoring(bins, frames, components, thread_count(self.threads)) } else { 0 }
     }
 }
 
-/// Copies of a spectrogram while it is factored: itself, and two by columns and by rows that the solver works on.
-const COPIES: u128 = 3;
+/// Bytes that learning takes beyond what has been read: there are spectrograms of all recordings, and as many are factored at
+/// once as there are threads, in the worst case the longest.
+fn learning(bins: usize, mut frames: Vec<usize>, components: usize, threads: usize) -> u128 {
+    frames.sort_unstable_by(|a, b| b.cmp(a));
+    let (now, later) = frames.split_at(threads.min(frames.len()));
+    let waiting = later.iter().map(|frames| 8 * bins as u128 * *frames as u128);
+    now.iter().map(|frames| factoring(bins, *frames, components, threads)).chain(waiting).sum()
+}
 
-/// Bytes of the spectrogram of a sound while it is factored.
-fn spectra(sound: &Sound, stft: &Stft) -> u128 {
-    8 * COPIES * stft.bins() as u128 * stft.frames(sound.len()) as u128
+/// Bytes of a spectrogram while it is factored.
+fn factoring(bins: usize, frames: usize, components: usize, threads: usize) -> u128 {
+    Memory::dense::<f64>(bins, frames, components, threads).total()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_that_wait_take_their_spectrogram_only() {
+        let (bins, long, short) = (93, 100_000, 1000);
+        let alone = factoring(bins, long, 24, 1);
+        assert!(alone >= 8 * (2 * 93 * 100_000 + 12 * 24 * 100_093));
+        assert_eq!(learning(bins, vec![], 24, 2), 0);
+        assert_eq!(learning(bins, vec![long], 24, 1), alone);
+        // Whatever the order, the longest may be the one that is worked on.
+        for frames in [vec![long, short], vec![short, long]] {
+            assert_eq!(learning(bins, frames.clone(), 24, 1), alone + 8 * 93 * 1000);
+            let both = factoring(bins, long, 24, 2) + factoring(bins, short, 24, 2);
+            assert_eq!(learning(bins, frames, 24, 2), both);
+        }
+        assert!(factoring(bins, long, 100, 1) > 3 * alone);
+    }
 }
