@@ -217,7 +217,9 @@ pub fn factorize<'a, T: Scalar>(
 ) -> Result<Solution<T>> {
     let v = v.into();
     let (w, h) = init::init(v, rank, settings)?;
-    factorize_from(v, w, h, settings, |_| ControlFlow::Continue(()))
+    // Nobody watches.
+    let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };
+    factorize_from(v, w, h, &settings, |_| ControlFlow::Continue(()))
 }
 
 /// Factors V starting from given factors: a start of one's own, an earlier [`Solution`], or one that has
@@ -362,7 +364,7 @@ fn iterate<T: Scalar>(
         if show || test {
             clock.pause();
             info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
-            if test {
+            if test && method.hears() {
                 method.hear(&info);
             }
             clock.resume();

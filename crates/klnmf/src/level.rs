@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 /// It is used up when it runs: a closure that could be called again would get a wrapper that need not be inlined, and
 /// would be compiled for a plain processor then.
 pub trait Wide<S> {
+    /// What comes of it.
     type Output;
 
     /// With `L` numbers in a register; must be `#[inline(always)]`, see [`Level::run`].

@@ -8,6 +8,7 @@ use crate::Scalar;
 use crate::block::{Block, Work, take};
 use crate::decompose::{ColumnInfo, Limits, divergence_of};
 use crate::divergence::{largest_ratio, non_negative};
+use crate::lanes::single;
 use crate::map::Logs;
 use crate::polish::Polish;
 use crate::solver::newton::{self, each_with_z};
@@ -137,7 +138,7 @@ fn check<T: Scalar>(
         if gap <= tol * sum {
             out.iter_mut().zip(&*x).for_each(|(out, x)| *out = T::from_f64(*x));
             // Weights that were rounded are measured as they are given out.
-            let rounded = size_of::<T>() < size_of::<f64>();
+            let rounded = const { single::<T>() };
             let divergence =
                 if rounded { divergence_of(b, c, out, tile, &mut room[..b.r]) } else { non_negative(primal) };
             let gap = non_negative(divergence - (primal - gap));
