@@ -12,7 +12,9 @@ pub enum Spectrum {
 }
 
 impl Spectrum {
+    /// Writes what it says of every entry; panics if there are more or fewer places.
     pub(crate) fn of(self, bins: &[Complex<f64>], to: &mut [f64]) {
+        assert_eq!(bins.len(), to.len(), "entries of the frames");
         let bins = to.iter_mut().zip(bins);
         match self {
             Spectrum::Power => bins.for_each(|(to, z)| *to = z.norm_sqr()),
