@@ -245,7 +245,7 @@ fn blocks_make_no_difference() {
 fn learning_that_does_not_fit_is_refused() {
     let place = Place::new();
     duo(&place);
-    // Ten minutes make terabytes of spectra if there is one for every sample.
+    // Ten minutes make a terabyte of spectra if there is one for nearly every sample.
     let long = Sound::new(8000, vec![vec![0.0; 4_800_000]]).unwrap();
     write_wav(&place.path("long.wav"), &long, WavFormat::Int8).unwrap();
     let line = "separate mix.wav --train a=long.wav --window 2000 --overlap 0.99999 --out x";

@@ -1,5 +1,8 @@
 //! `klnmf separate` from the outside: what was in the folder before, and what is there when the work ends early.
 
+// Signals are sent on Unix only.
+#![cfg_attr(not(unix), allow(unused_imports, dead_code))]
+
 mod common;
 
 use common::Place;

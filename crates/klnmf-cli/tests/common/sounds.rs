@@ -3,7 +3,7 @@
 use super::Place;
 use klnmf_audio::{Sound, WavFormat, read, write_wav};
 
-/// Three seconds of two of the built-in instruments and their sum, on two channels of different loudness.
+/// Two seconds of two of the built-in instruments and their sum, on two channels of different loudness.
 pub fn duo(place: &Place) -> [Sound; 3] {
     let parts = klnmf_audio::ensemble(2.0, 8000, 3).unwrap();
     let stereo = |sound: &Sound| {
