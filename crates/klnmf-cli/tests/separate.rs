@@ -239,6 +239,21 @@ fn blocks_make_no_difference() {
     }
 }
 
+/// Learning takes all its accesses, unless a tolerance is asked for.
+#[test]
+fn learning_ends_as_asked() {
+    let place = Place::new();
+    duo(&place);
+    let learned = |options: &str| {
+        place.json(&format!("separate mix.wav --train flute=flute.wav --save d.npz --out x {options}"));
+        klnmf_io::read_model::<f64>(&place.path("d.npz")).unwrap().w
+    };
+    let [all, counted, fewer, coarse] = ["", "--max-iter 20", "--max-iter 10", "--tol 0.5"].map(learned);
+    assert_eq!(all, counted);
+    assert_ne!(all, fewer);
+    assert_eq!(fewer, coarse);
+}
+
 /// The memory for learning is asked for before it is taken.
 #[cfg(target_os = "linux")]
 #[test]

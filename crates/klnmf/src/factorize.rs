@@ -216,6 +216,7 @@ pub fn factorize<'a, T: Scalar>(
     settings: &Settings,
 ) -> Result<Solution<T>> {
     let v = v.into();
+    settings.validate()?;
     let (w, h) = init::init(v, rank, settings)?;
     // Nobody watches.
     let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };

@@ -88,6 +88,6 @@ mod tests {
             let both = factoring(bins, long, 24, 2) + factoring(bins, short, 24, 2);
             assert_eq!(learning(bins, frames, 24, 2), both);
         }
-        assert!(factoring(bins, long, 100, 1) > 3 * alone);
+        assert!(factoring(bins, long, 100, 1) > 2 * alone);
     }
 }
