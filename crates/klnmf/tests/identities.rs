@@ -277,3 +277,24 @@ fn converged_means_that_the_factors_given_out_are_within_the_tolerance() {
         }
     }
 }
+
+/// A method may stand somewhere worse than what it has shown last: that is not what is given out.
+#[test]
+fn what_is_given_out_is_no_worse_than_what_was_shown() {
+    for seed in 0..8 {
+        let v = Random(70 + seed).counts(20, 30, 0.3, 40.0);
+        for solver in BOTH {
+            for max_iter in 1..30 {
+                let settings = Settings { solver, seed, max_iter, tol: 0.0, ..Settings::default() };
+                let (w, h) = init(&v, 5, &settings).unwrap();
+                let mut shown = f64::INFINITY;
+                let found = klnmf::factorize_from(&v, w, h, &settings, |info| {
+                    shown = info.divergence;
+                    std::ops::ControlFlow::Continue(())
+                });
+                let found = found.unwrap().info.divergence;
+                assert!(found <= shown * (1.0 + 1e-12), "{solver:?} {seed} {max_iter}: {found} {shown}");
+            }
+        }
+    }
+}
