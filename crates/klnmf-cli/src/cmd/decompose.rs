@@ -198,50 +198,46 @@ impl Decompose {
         named: bool,
         facts: Map<String, Value>,
     ) -> anyhow::Result<()> {
-        if self.output.json {
-            return summary::print_json(facts);
-        }
-        if self.output.quiet {
-            return Ok(());
-        }
-        let v = table.matrix.view();
-        let (sum, gap) = (v.sum(), found.gap());
-        let relative = if sum > 0.0 { gap / sum } else { 0.0 };
-        let done = v.cols() - found.unconverged();
-        let advice = match found.status {
-            Status::Converged => "",
-            Status::TimeLimit => "advice       for the other columns: raise --time-limit\n",
-            Status::Stopped => "",
-            Status::IterationLimit if T::NAME == "f32" => {
-                "advice       for the other columns: compute with --precision f64, or raise --tol\n"
-            }
-            Status::IterationLimit => "advice       for the other columns: raise --max-iter, or --tol\n",
-        };
-        let by_order = match (&table.row_names, named) {
-            (Some(_), false) => {
-                "note         the dictionary's rows have no names: they are taken in V's order\n"
-            }
-            (None, true) => {
-                "note         the rows of V have no names: they are taken in the dictionary's order\n"
-            }
-            _ => "",
-        };
-        summary::print(&format!(
-            "V            {} × {}, {} atoms\n\
+        self.output.print(facts, |facts| {
+            let v = table.matrix.view();
+            let (sum, gap) = (v.sum(), found.gap());
+            let relative = if sum > 0.0 { gap / sum } else { 0.0 };
+            let done = v.cols() - found.unconverged();
+            let advice = match found.status {
+                Status::Converged => "",
+                Status::TimeLimit => "advice       for the other columns: raise --time-limit\n",
+                Status::Stopped => "",
+                Status::IterationLimit if T::NAME == "f32" => {
+                    "advice       for the other columns: compute with --precision f64, or raise --tol\n"
+                }
+                Status::IterationLimit => "advice       for the other columns: raise --max-iter, or --tol\n",
+            };
+            let by_order = match (&table.row_names, named) {
+                (Some(_), false) => {
+                    "note         the dictionary's rows have no names: they are taken in V's order\n"
+                }
+                (None, true) => {
+                    "note         the rows of V have no names: they are taken in the dictionary's order\n"
+                }
+                _ => "",
+            };
+            format!(
+                "V            {} × {}, {} atoms\n\
              auto         {done} of {} columns within the tolerance of {:.0e}, in {:.2} s\n\
              divergence   {:.8e}\n\
              certificate  no other weights can gain more than {gap:.3e} (relative {relative:.1e})\n\
              {advice}{by_order}\
              weights      {}\n",
-            v.rows(),
-            v.cols(),
-            found.h.rows(),
-            v.cols(),
-            self.tol,
-            facts["seconds"].as_f64().unwrap_or_default(),
-            found.divergence(),
-            self.out.display()
-        ))
+                v.rows(),
+                v.cols(),
+                found.h.rows(),
+                v.cols(),
+                self.tol,
+                facts["seconds"].as_f64().unwrap_or_default(),
+                found.divergence(),
+                self.out.display()
+            )
+        })
     }
 }
 

@@ -312,44 +312,45 @@ impl Factorize {
         v: Matrix<'_, T>,
         facts: Map<String, Value>,
     ) -> anyhow::Result<()> {
-        if self.output.json {
-            return summary::print_json(facts);
-        }
-        if self.output.quiet {
-            return Ok(());
-        }
-        let info = &solution.info;
-        let storage = if v.is_sparse() { "sparse" } else { "dense" };
-        let mut text = format!("V            {} × {}, {storage}, sum {:.6e}\n", v.rows(), v.cols(), info.sum);
-        text += &format!(
-            "{:<12} {} after {} data accesses in {:.2} s\n",
-            facts["solver"].as_str().unwrap_or_default(),
-            solution.status.name(),
-            info.iteration,
-            info.seconds
-        );
-        text += &certificate_text(info);
-        if matches!(solution.status, Status::IterationLimit | Status::TimeLimit) {
-            let limit = if solution.status == Status::TimeLimit { "--time-limit" } else { "--max-iter" };
-            let how =
-                if self.solver == Method::Auto { String::new() } else { ", or take --solver auto".into() };
+        self.output.print(facts, |facts| {
+            let info = &solution.info;
+            let storage = if v.is_sparse() { "sparse" } else { "dense" };
+            let mut text =
+                format!("V            {} × {}, {storage}, sum {:.6e}\n", v.rows(), v.cols(), info.sum);
             text += &format!(
-                "advice       to come closer: raise {limit}, or go on with --init {}{how}\n",
-                self.out.display()
+                "{:<12} {} after {} data accesses in {:.2} s\n",
+                facts["solver"].as_str().unwrap_or_default(),
+                solution.status.name(),
+                info.iteration,
+                info.seconds
             );
-        }
-        text += &format!(
-            "model        {} (W {} × {}, H {} × {})\n",
-            self.out.display(),
-            solution.w.rows(),
-            solution.w.cols(),
-            solution.h.rows(),
-            solution.h.cols()
-        );
-        for (what, path) in [("trace", &self.trace), ("report", &self.report)] {
-            text += &path.as_ref().map_or(String::new(), |path| format!("{what:<12} {}\n", path.display()));
-        }
-        summary::print(&text)
+            text += &certificate_text(info);
+            if matches!(solution.status, Status::IterationLimit | Status::TimeLimit) {
+                let limit = if solution.status == Status::TimeLimit { "--time-limit" } else { "--max-iter" };
+                let how = if self.solver == Method::Auto {
+                    String::new()
+                } else {
+                    ", or take --solver auto".into()
+                };
+                text += &format!(
+                    "advice       to come closer: raise {limit}, or go on with --init {}{how}\n",
+                    self.out.display()
+                );
+            }
+            text += &format!(
+                "model        {} (W {} × {}, H {} × {})\n",
+                self.out.display(),
+                solution.w.rows(),
+                solution.w.cols(),
+                solution.h.rows(),
+                solution.h.cols()
+            );
+            for (what, path) in [("trace", &self.trace), ("report", &self.report)] {
+                text +=
+                    &path.as_ref().map_or(String::new(), |path| format!("{what:<12} {}\n", path.display()));
+            }
+            text
+        })
     }
 }
 

@@ -9,7 +9,9 @@ mod reproduce;
 mod separate;
 mod topics;
 
+use crate::summary;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -92,6 +94,23 @@ pub struct Output {
     /// No progress bar, no sentences
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl Output {
+    /// Prints the facts of a verb as one JSON object, or the sentences that tell them, or nothing.
+    pub fn print(
+        &self,
+        facts: Map<String, Value>,
+        text: impl FnOnce(&Map<String, Value>) -> String,
+    ) -> anyhow::Result<()> {
+        if self.json {
+            return summary::print_json(facts);
+        }
+        if self.quiet {
+            return Ok(());
+        }
+        summary::print(&text(&facts))
+    }
 }
 
 /// The number of threads that `--threads` means.

@@ -62,47 +62,43 @@ impl Separate {
         notes: &[String],
         facts: Map<String, Value>,
     ) -> anyhow::Result<()> {
-        if self.output.json {
-            return summary::print_json(facts);
-        }
-        if self.output.quiet {
-            return Ok(());
-        }
-        let number = |key: &str| facts[key].as_f64().unwrap_or_default();
-        let mut text = format!(
-            "sound        {:.1} s, {} Hz, {} channel{}\n",
-            number("samples") / number("rate").max(1.0),
-            facts["rate"],
-            facts["channels"],
-            if facts["channels"] == 1 { "" } else { "s" }
-        );
-        for note in notes {
-            text += &format!("note         {note}\n");
-        }
-        text += &format!(
-            "spectrogram  {} × {}, {}, windows of {} samples every {}\n",
-            facts["shape"][0],
-            facts["shape"][1],
-            self.spectrogram.name(),
-            facts["window"],
-            facts["hop"]
-        );
-        text += &format!(
-            "{:<12} {} components, {}, relative gap {:.1e}; all in {:.1} s\n",
-            sources.mode,
-            sources.w.cols(),
-            sources.status.name(),
-            sources.relative_gap,
-            number("seconds")
-        );
-        if let Some(scores) = scores {
-            text += &scores.text();
-        }
-        text += &format!(
-            "results      {}: {} stems, model.npz, picture.svg, index.html\n",
-            facts["folder"].as_str().unwrap_or_default(),
-            sources.names.len()
-        );
-        summary::print(&text)
+        self.output.print(facts, |facts| {
+            let number = |key: &str| facts[key].as_f64().unwrap_or_default();
+            let mut text = format!(
+                "sound        {:.1} s, {} Hz, {} channel{}\n",
+                number("samples") / number("rate").max(1.0),
+                facts["rate"],
+                facts["channels"],
+                if facts["channels"] == 1 { "" } else { "s" }
+            );
+            for note in notes {
+                text += &format!("note         {note}\n");
+            }
+            text += &format!(
+                "spectrogram  {} × {}, {}, windows of {} samples every {}\n",
+                facts["shape"][0],
+                facts["shape"][1],
+                self.spectrogram.name(),
+                facts["window"],
+                facts["hop"]
+            );
+            text += &format!(
+                "{:<12} {} components, {}, relative gap {:.1e}; all in {:.1} s\n",
+                sources.mode,
+                sources.w.cols(),
+                sources.status.name(),
+                sources.relative_gap,
+                number("seconds")
+            );
+            if let Some(scores) = scores {
+                text += &scores.text();
+            }
+            text += &format!(
+                "results      {}: {} stems, model.npz, picture.svg, index.html\n",
+                facts["folder"].as_str().unwrap_or_default(),
+                sources.names.len()
+            );
+            text
+        })
     }
 }

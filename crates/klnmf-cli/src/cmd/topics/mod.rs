@@ -312,41 +312,37 @@ impl Topics {
     }
 
     fn tell(&self, corpus: &Corpus, top: &tables::Top, facts: Map<String, Value>) -> anyhow::Result<()> {
-        if self.output.json {
-            return summary::print_json(facts);
-        }
-        if self.output.quiet {
-            return Ok(());
-        }
-        let mut text = corpus.text();
-        for topic in top.topics.iter().take(MOST_LINES) {
-            let words: Vec<&str> =
-                topic.by_relevance.iter().take(8).map(|w| corpus.words[w.row].as_str()).collect();
-            text += &format!("{:>4} {:>5.1} % {}\n", topic.number, 100.0 * topic.share, words.join(" "));
-        }
-        if top.topics.len() > MOST_LINES {
-            text += &format!("             and {} more, in topics.csv\n", top.topics.len() - MOST_LINES);
-        }
-        let number = |key: &str| facts[key].as_f64();
-        text += &format!(
-            "fit          {} after {} data accesses in {:.1} s, perplexity {:.1}\n",
-            facts["status"].as_str().unwrap_or_default().replace('_', " "),
-            facts["iterations"],
-            number("seconds").unwrap_or_default(),
-            number("perplexity").unwrap_or(f64::INFINITY)
-        );
-        if let Some(line) = self.held_out_text(&facts) {
-            text += &format!("held out     {line}\n");
-        }
-        if let Some(coherence) = number("coherence") {
-            text += &format!("coherence    {coherence:.3} (mean NPMI of the top words)\n");
-        }
-        text += &certificate_text(&facts);
-        text += &format!(
-            "results      {}: model.npz, topics.csv, documents.csv, report.html\n",
-            self.out().display()
-        );
-        summary::print(&text)
+        self.output.print(facts, |facts| {
+            let mut text = corpus.text();
+            for topic in top.topics.iter().take(MOST_LINES) {
+                let words: Vec<&str> =
+                    topic.by_relevance.iter().take(8).map(|w| corpus.words[w.row].as_str()).collect();
+                text += &format!("{:>4} {:>5.1} % {}\n", topic.number, 100.0 * topic.share, words.join(" "));
+            }
+            if top.topics.len() > MOST_LINES {
+                text += &format!("             and {} more, in topics.csv\n", top.topics.len() - MOST_LINES);
+            }
+            let number = |key: &str| facts[key].as_f64();
+            text += &format!(
+                "fit          {} after {} data accesses in {:.1} s, perplexity {:.1}\n",
+                facts["status"].as_str().unwrap_or_default().replace('_', " "),
+                facts["iterations"],
+                number("seconds").unwrap_or_default(),
+                number("perplexity").unwrap_or(f64::INFINITY)
+            );
+            if let Some(line) = self.held_out_text(facts) {
+                text += &format!("held out     {line}\n");
+            }
+            if let Some(coherence) = number("coherence") {
+                text += &format!("coherence    {coherence:.3} (mean NPMI of the top words)\n");
+            }
+            text += &certificate_text(facts);
+            text += &format!(
+                "results      {}: model.npz, topics.csv, documents.csv, report.html\n",
+                self.out().display()
+            );
+            text
+        })
     }
 
     fn held_out_text(&self, facts: &Map<String, Value>) -> Option<String> {
@@ -368,22 +364,18 @@ impl Topics {
         found: &Weights,
         facts: Map<String, Value>,
     ) -> anyhow::Result<()> {
-        if self.output.json {
-            return summary::print_json(facts);
-        }
-        if self.output.quiet {
-            return Ok(());
-        }
-        let mut text = corpus.text();
-        text += &format!(
-            "weights      {} topics in {:.2} s, perplexity {:.1}\n",
-            found.weights.rows(),
-            facts["seconds"].as_f64().unwrap_or_default(),
-            facts["perplexity"].as_f64().unwrap_or(f64::INFINITY)
-        );
-        text += &certificate_text(&facts);
-        text += &format!("results      {}: documents.csv, weights.npz\n", self.out().display());
-        summary::print(&text)
+        self.output.print(facts, |facts| {
+            let mut text = corpus.text();
+            text += &format!(
+                "weights      {} topics in {:.2} s, perplexity {:.1}\n",
+                found.weights.rows(),
+                facts["seconds"].as_f64().unwrap_or_default(),
+                facts["perplexity"].as_f64().unwrap_or(f64::INFINITY)
+            );
+            text += &certificate_text(facts);
+            text += &format!("results      {}: documents.csv, weights.npz\n", self.out().display());
+            text
+        })
     }
 }
 
