@@ -176,6 +176,7 @@ fn bad_sounds_get_one_line() {
     place.fails("separate mix.wav --window 0 --components 2 --out x", 1, &["--window"]);
     place.fails("separate mix.wav --components 0 --out x", 1, &["--components 0"]);
     place.fails("separate mix.wav --components 3 --evaluate flute.wav --out x", 1, &["--evaluate"]);
+    place.fails("separate mix.wav --components 2 --threads 100000 --out x", 1, &["threads = 100000", "1024"]);
     place.fails("separate --out x", 2, &["SOUND"]);
 }
 

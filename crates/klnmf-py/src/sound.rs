@@ -1,6 +1,6 @@
 //! Sounds: the spectrogram of a signal, and the way back through Wiener masks.
 
-use crate::error::{from_audio, setting};
+use crate::error::{from_audio, from_library, setting};
 use crate::work::{self, Stop};
 use klnmf_audio::{Sound, Spectrum, Stft};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
@@ -60,6 +60,7 @@ fn within<R: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<R, klnmf_audio::Error> + Send,
 ) -> PyResult<R> {
+    klnmf::Settings { threads, ..Default::default() }.validate().map_err(from_library)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|why| setting("threads", threads, &why.to_string()))?;
     work::run(py, &Stop::default(), move |_: Sender<()>| pool.install(work), |_, ()| Ok(()))?

@@ -66,6 +66,8 @@ def test_errors():
         klnmf.separate(np.where(np.arange(RATE) == 3, np.nan, MIX), RATE, 2)
     with pytest.raises(ValueError, match=r"dictionary 0 .* has the shape \(3, 2\), the spectrogram 94 bins"):
         klnmf.separate(MIX, RATE, dictionaries=[np.ones((3, 2))])
+    with pytest.raises(ValueError, match="threads = 5000: at most 1024"):
+        klnmf.spectrogram(MIX, RATE, threads=5000)
     with pytest.raises(ValueError, match="hop = 200: 1 to 128"):
         klnmf.separate(MIX, RATE, 2, window=256, hop=200)
     with pytest.raises(ValueError, match="component 1 .* is in 0 sources"):

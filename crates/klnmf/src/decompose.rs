@@ -7,7 +7,7 @@
 use crate::block::{Block, Dictionary, Half, MOST_BLOCKS, Wants, Work, take};
 use crate::divergence::{check_factor, non_negative};
 use crate::matrix::Matrix;
-use crate::parallel::Pool;
+use crate::parallel::{Pool, check_threads};
 use crate::primal_dual::PrimalDual;
 use crate::{Error, Mat, Result, Scalar, Status, kernel, sweeps};
 use std::sync::Arc;
@@ -39,7 +39,8 @@ impl Default for DecomposeSettings {
 impl DecomposeSettings {
     /// Checks that every setting is in range.
     pub fn validate(&self) -> Result<()> {
-        crate::solver::check_tol(self.tol)
+        crate::solver::check_tol(self.tol)?;
+        check_threads(self.threads)
     }
 }
 

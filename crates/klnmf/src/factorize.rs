@@ -5,7 +5,7 @@ use crate::divergence::{Certificate, Certifier, check_factors};
 use crate::engine::Watch;
 use crate::init::{self, Init};
 use crate::matrix::Matrix;
-use crate::parallel::Pool;
+use crate::parallel::{Pool, check_threads};
 use crate::solver::{Factors, Method, Side, Solver, Update, build, check_tol};
 use crate::{Error, Mat, Result, Scalar};
 use std::ops::ControlFlow;
@@ -86,6 +86,7 @@ impl Settings {
     /// Checks that every setting is in range.
     pub fn validate(&self) -> Result<()> {
         check_tol(self.tol)?;
+        check_threads(self.threads)?;
         let positive = |name, value: Option<usize>| match value {
             Some(0) => Err(Error::Setting { name, value: "0".into(), must: "at least 1 is needed" }),
             _ => Ok(()),

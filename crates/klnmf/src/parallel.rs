@@ -18,13 +18,7 @@ pub struct Pool {
 impl Pool {
     /// `threads` threads, 0 for as many as there are cores.
     pub fn new(threads: usize) -> Result<Self> {
-        if threads > MOST {
-            return Err(Error::Setting {
-                name: "threads",
-                value: threads.to_string(),
-                must: "at most 1024 are possible",
-            });
-        }
+        check_threads(threads)?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()
@@ -64,6 +58,14 @@ impl Pool {
                 .for_each(|(panel, (a, b))| f(panel * width, a, b));
         });
     }
+}
+
+/// Checks that a pool of so many threads is to be had.
+pub fn check_threads(threads: usize) -> Result<()> {
+    if threads <= MOST {
+        return Ok(());
+    }
+    Err(Error::Setting { name: "threads", value: threads.to_string(), must: "at most 1024 are possible" })
 }
 
 /// One value per thread of a pool.

@@ -14,7 +14,7 @@ use crate::block::{Half, Wants};
 use crate::decompose::{DecomposeSettings, decompose_with};
 use crate::factorize::factorize_from;
 use crate::matrix::{Matrix, Order, Sparse};
-use crate::parallel::Pool;
+use crate::parallel::{Pool, check_threads};
 use crate::solver::extrapolate::Walk;
 use crate::solver::mue::Mue;
 use crate::solver::smooth::Smooth;
@@ -88,6 +88,7 @@ impl TopicSettings {
         range("word_prior", self.word_prior)?;
         range("tol", self.tol)?;
         range("weights_tol", self.weights_tol)?;
+        check_threads(self.threads)?;
         if self.solver == Solver::Admm {
             let must = "it works on dense matrices only: choose auto or simplex";
             return Err(Error::Setting { name: "solver", value: "admm".into(), must });
