@@ -72,15 +72,21 @@ pub fn si_sdr(reference: &[f64], estimate: &[f64]) -> f64 {
     if energy(estimate) == 0.0 { f64::NAN } else { decibels(energy(&target), distance(&target, estimate)) }
 }
 
+/// Fails unless filters of so many taps can be found for so many sources.
+pub fn check_taps(sources: usize, taps: usize) -> Result<(), Error> {
+    let most = MOST_UNKNOWNS / sources.max(1);
+    if (1..=most).contains(&taps) {
+        return Ok(());
+    }
+    Err(Error::setting("taps", taps, format!("1 to {most} are possible with {sources} sources")))
+}
+
 fn check(references: &[&[f64]], estimates: &[&[f64]], taps: usize) -> Result<(), Error> {
     let sources = references.len();
     if !(1..=MOST_SOURCES).contains(&sources) {
         return Err(Error::setting("sources", sources, format!("1 to {MOST_SOURCES} can be evaluated")));
     }
-    if taps == 0 || taps > MOST_UNKNOWNS / sources {
-        let must = format!("1 to {} are possible with {sources} sources", MOST_UNKNOWNS / sources);
-        return Err(Error::setting("taps", taps, must));
-    }
+    check_taps(sources, taps)?;
     if estimates.len() != sources {
         let estimates = estimates.len();
         return Err(Error::Shape(format!(

@@ -56,7 +56,7 @@ pub use blocks::{Block, Blocks};
 pub use decode::{Reader, read};
 pub use ensemble::{ensemble, training};
 pub use error::Error;
-pub use evaluate::{Score, TAPS, evaluate, si_sdr};
+pub use evaluate::{Score, TAPS, check_taps, evaluate, si_sdr};
 pub use realfft::num_complex::Complex;
 pub use sound::{Sound, mean};
 pub use spectrum::Spectrum;

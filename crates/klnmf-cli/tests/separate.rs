@@ -177,6 +177,12 @@ fn bad_sounds_get_one_line() {
     place.fails("separate mix.wav --components 0 --out x", 1, &["--components 0"]);
     place.fails("separate mix.wav --components 3 --evaluate flute.wav --out x", 1, &["--evaluate"]);
     place.fails("separate mix.wav --components 2 --threads 100000 --out x", 1, &["threads = 100000", "1024"]);
+    place.fails("separate mix.wav --components 100000000 --out x", 1, &["--components 100000000"]);
+    place.fails("separate mix.wav --train a=flute.wav --per-source 0 --out x", 1, &["--per-source 0"]);
+    for taps in [0, 100_000_000] {
+        let line = format!("separate mix.wav -k 2 --evaluate flute.wav,bass.wav --taps {taps} --out x");
+        place.fails(&line, 1, &["--taps", "are possible"]);
+    }
     place.fails("separate --out x", 2, &["SOUND"]);
 }
 
@@ -253,6 +259,41 @@ fn learning_ends_as_asked() {
     assert_eq!(all, counted);
     assert_ne!(all, fewer);
     assert_eq!(fewer, coarse);
+}
+
+/// The number of steps for a frame is what is asked for.
+#[test]
+fn explaining_ends_as_asked() {
+    let place = Place::new();
+    duo(&place);
+    place.json("separate mix.wav --train flute=flute.wav --train bass=bass.wav --save d.npz --out d");
+    let explained =
+        |options: &str| place.json(&format!("separate mix.wav --dictionary d.npz --out x {options}"));
+    let found = explained("--tol 1e-9 --max-iter 3");
+    assert_eq!((found["iterations"].as_u64(), found["status"].as_str()), (Some(3), Some("iteration_limit")));
+    assert_eq!(explained("--tol 1e-3")["status"].as_str(), Some("converged"));
+}
+
+/// Known and learned sources do not share a name.
+#[test]
+fn names_are_told_apart() {
+    let place = Place::new();
+    duo(&place);
+    let found = place.json("separate mix.wav --train part01=flute.wav -k 2 --max-iter 5 --out x");
+    assert_eq!(found["sources"], serde_json::json!(["part01", "part02", "part03"]));
+    assert_eq!(found["files"], serde_json::json!(["part01.wav", "part02.wav", "part03.wav"]));
+}
+
+/// What is amiss with a recording to learn from is told as well.
+#[test]
+fn training_that_is_cut_short_has_a_note() {
+    let place = Place::new();
+    duo(&place);
+    let whole = fs::read(place.path("flute.wav")).unwrap();
+    place.write("cut.wav", &whole[..whole.len() / 2]);
+    let found = place.json("separate mix.wav --train flute=cut.wav --train bass=bass.wav --out x");
+    let notes = found["notes"].as_array().unwrap();
+    assert!(notes.iter().any(|note| note.as_str().unwrap().starts_with("--train flute: only")), "{found}");
 }
 
 /// The memory for learning is asked for before it is taken.

@@ -12,7 +12,7 @@ use klnmf::{Mat, Scalar, Settings, Solution, Status};
 use std::ops::ControlFlow;
 
 /// The smallest relative gap that f32 alone is trusted with.
-const CERTIFIED: f64 = 1e-3;
+const CERTIFIED: f64 = 1e-2;
 /// Accesses in f64 at the end of those that nothing but their number ends: several times what it takes to make up for the
 /// rounding errors of f32.
 const LAST: usize = 50;

@@ -8,6 +8,10 @@ use klnmf::Mat;
 /// their pairs.
 pub fn bundle(w: &Mat<f64>, h: &Mat<f64>, first: usize, n: usize) -> Vec<Vec<usize>> {
     let r = w.cols();
+    let mut groups: Vec<Vec<usize>> = (first..r).map(|k| vec![k]).collect();
+    if groups.len() <= n.max(1) {
+        return groups;
+    }
     let ht = h.transpose();
     let like = |a: usize, b: usize| 0.5 * (cosine(w.col(a), w.col(b)) + cosine(ht.col(a), ht.col(b)));
     let mut table = Mat::zeros(r, r);
@@ -17,7 +21,6 @@ pub fn bundle(w: &Mat<f64>, h: &Mat<f64>, first: usize, n: usize) -> Vec<Vec<usi
             (table[(a, b)], table[(b, a)]) = (value, value);
         }
     }
-    let mut groups: Vec<Vec<usize>> = (first..r).map(|k| vec![k]).collect();
     while groups.len() > n.max(1) {
         let mut best = (f64::NEG_INFINITY, 0, 1);
         for a in 0..groups.len() {

@@ -13,6 +13,8 @@ pub struct Material {
     pub mix: Recording,
     pub truth: Vec<(String, Sound)>,
     pub training: Vec<(String, Sound)>,
+    /// What was amiss with other files than the recording.
+    pub notes: Vec<String>,
 }
 
 impl Separate {
@@ -47,8 +49,13 @@ impl Separate {
             }
         }
         let truth = together(&self.evaluate, |path| Ok((stem_name(path), self.read(path)?)))?;
+        let named = training.iter().map(|(name, sound)| (format!("--train {name}"), sound));
+        let named = named.chain(truth.iter().map(|(name, sound)| (format!("--evaluate {name}"), sound)));
+        let notes =
+            named.flat_map(|(name, sound)| sound.notes.iter().map(move |note| format!("{name}: {note}")));
+        let notes = notes.collect();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Material { name, mix, truth, training })
+        Ok(Material { name, mix, truth, training, notes })
     }
 
     /// The recording itself. Where all sources are known it can be read as it is worked on, but not if it is compared with
@@ -91,7 +98,13 @@ fn demo(rate: u32, seed: u64) -> anyhow::Result<Material> {
     let len = truth.first().map_or(0, |(_, sound)| sound.len());
     let sum = |i: usize| truth.iter().map(|(_, sound)| sound.channels[0][i]).sum();
     let mix = Sound::new(rate, vec![(0..len).map(sum).collect()])?;
-    Ok(Material { name: "the built-in ensemble".into(), mix: Recording::memory(mix), truth, training })
+    Ok(Material {
+        name: "the built-in ensemble".into(),
+        mix: Recording::memory(mix),
+        truth,
+        training,
+        notes: Vec::new(),
+    })
 }
 
 fn stem_name(path: &Path) -> String {

@@ -50,6 +50,7 @@ impl Separate {
         let mut material = self.material()?;
         let rate = material.mix.rate();
         let stft = self.stft(rate)?;
+        self.check_components(&material.mix, &stft)?;
         let known = match &self.dictionary {
             Some(path) => Some(Dictionary::read(path, &stft, rate, self.spectrogram.name())?),
             None => None,
@@ -86,6 +87,7 @@ impl Separate {
         let place = aside.as_ref().unwrap_or(&folder);
 
         let mut notes = material.mix.notes();
+        notes.extend(material.notes.iter().cloned());
         notes.extend(scene.silent_mean());
         notes.extend(stems.clipping());
         if stopped && stems.samples < scene.samples {

@@ -3,6 +3,7 @@
 use super::Separate;
 use super::material::Material;
 use super::model::Dictionary;
+use std::collections::HashSet;
 
 /// The most letters of a name that a file has, and the most bytes: file systems allow 255, and hidden names need some more.
 const MOST_LETTERS: usize = 60;
@@ -17,7 +18,10 @@ impl Separate {
         };
         let free = self.free(!names.is_empty());
         let what = if self.sources.is_some() { "source" } else { "part" };
-        names.extend((1..=self.sources.unwrap_or(free)).map(|n| format!("{what}{n:02}")));
+        let numbered = (1..).map(|n| format!("{what}{n:02}"));
+        let new: Vec<String> =
+            numbered.filter(|name| !names.contains(name)).take(self.sources.unwrap_or(free)).collect();
+        names.extend(new);
         names
     }
 }
@@ -25,15 +29,13 @@ impl Separate {
 /// File names for sources, no two of which differ in nothing but small and capital letters. A file system may take others for
 /// alike, such as one letter with an accent and the two signs it can be made of.
 pub fn files(names: &[String]) -> Vec<String> {
-    let mut files: Vec<String> = Vec::new();
-    for name in names {
+    let mut taken = HashSet::new();
+    let mut file = |name: &String| {
         let safe = safe(name);
-        let taken = |file: &String| files.iter().any(|other| other.to_lowercase() == file.to_lowercase());
         let numbered = |n: usize| if n == 1 { format!("{safe}.wav") } else { format!("{safe}-{n}.wav") };
-        let file = (1..).map(numbered).find(|file| !taken(file)).unwrap_or_default();
-        files.push(file);
-    }
-    files
+        (1..).map(numbered).find(|file| taken.insert(file.to_lowercase())).unwrap_or_default()
+    };
+    names.iter().map(&mut file).collect()
 }
 
 /// Letters and digits of a name; no path, not hidden, and none of the names that Windows keeps for its devices.

@@ -11,16 +11,20 @@ use std::time::{Duration, Instant};
 
 /// Split a recording into parts that add up to it
 ///
-/// The spectrogram is factorised with the KL divergence, and Wiener masks cut the recording into stems: at its own rate,
-/// length and number of channels, and their sum is the recording.
+/// The spectrogram is factorised with the KL divergence, and Wiener masks cut
+/// the recording into stems: at its own rate, length and number of channels, and
+/// their sum is the recording.
 ///
-/// Blind: --components K, and --sources N to bundle them into N by likeness. Supervised: --train NAME=FILE for every
-/// source learns a dictionary from a recording of it alone; the mix is then explained by these, with a certificate, and
-/// --save keeps them for the next time (--dictionary). Both together: known sources, and K components for the rest.
+/// Blind: --components K, and --sources N to bundle them into N by likeness.
+/// Supervised: --train NAME=FILE for every source learns a dictionary from a
+/// recording of it alone; the mix is then explained by these, with a certificate,
+/// and --save keeps them for the next time (--dictionary). Both together (mode
+/// "semi"): known sources, and K components for the rest.
 ///
-/// Reads WAV, FLAC, OGG/Vorbis and MP3. The folder of --out gets a WAV file for every stem, model.npz, picture.svg, and
-/// index.html with players. Results of an earlier run there are replaced, but not by those of an interrupted one, which go
-/// to a folder in it.
+/// Reads WAV, FLAC, OGG/Vorbis and MP3. The folder of --out gets a WAV file for
+/// every stem, model.npz, picture.svg, and index.html with players. Results of an
+/// earlier run there are replaced, but not by those of an interrupted one, which
+/// go to a folder in it.
 ///
 /// Examples:
 ///   klnmf separate song.wav --components 10
@@ -51,7 +55,7 @@ pub struct Separate {
     /// Keep the dictionaries of --train in this .npz file, which is replaced if it is there
     #[arg(long, value_name = "FILE", requires = "train")]
     pub(super) save: Option<PathBuf>,
-    /// Dictionaries that --save has kept
+    /// Dictionaries that --save has kept, or the model.npz of a separation
     #[arg(long, value_name = "FILE", conflicts_with = "train")]
     pub(super) dictionary: Option<PathBuf>,
     /// Length of the window in milliseconds, rounded to an even number of samples
@@ -69,18 +73,19 @@ pub struct Separate {
     /// The method for what is learned
     #[arg(long, value_enum, default_value = "auto")]
     pub(super) solver: Method,
-    /// The most accesses to the data [default: 20 for each --train, 300 for the recording]
+    /// The most accesses to the data while something is learned, else the most steps for a frame [default: 20 for each --train, 300
+    /// for --components, 5000 steps]
     #[arg(long, value_name = "N")]
     pub(super) max_iter: Option<usize>,
-    /// Stop when the relative gap is below this; 0 never stops early [default: 0 for each --train, 0.1 to explain a recording by
-    /// known sources, else 1e-4]
+    /// Stop when the relative gap is below this; 0 never stops early [default: 0 for each --train, 0.1 for a recording with known
+    /// sources, else 1e-4]
     #[arg(long, value_name = "GAP")]
     pub(super) tol: Option<f64>,
     /// Stop after this many seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub(super) time_limit: Option<Duration>,
     /// Number format to learn in; weights of known sources and certificates are always computed in f64 [default: f32 if
-    /// --tol is at least 1e-3, and if it is 0 for all but the last 50 accesses; else mixed]
+    /// --tol is at least 1e-2, and if it is 0 for all but the last 50 accesses; else mixed]
     #[arg(long, value_enum)]
     pub(super) precision: Option<Precision>,
     /// Of the random start
@@ -165,6 +170,9 @@ impl Separate {
             // Fails now, not after the dictionaries have been learned.
             klnmf::Settings { fixed: 1, ..settings.clone() }.validate()?;
         }
+        if !self.train.is_empty() && self.per_source == 0 {
+            bail!("--per-source 0: at least 1 is needed");
+        }
         let free = self.free(known);
         if self.components == Some(0) && !known {
             bail!("--components 0: at least 1 is needed");
@@ -187,6 +195,11 @@ impl Separate {
     /// Components to learn from the recording itself.
     pub(super) fn free(&self, known: bool) -> usize {
         self.components.unwrap_or(if known { 0 } else { 10 })
+    }
+
+    /// The most steps for a frame, if that is what was asked for: with recordings to learn from it is about these.
+    pub(super) fn max_steps(&self) -> Option<usize> {
+        self.max_iter.filter(|_| self.train.is_empty() && !self.demo)
     }
 
     /// What is left of the time limit.

@@ -1,6 +1,6 @@
 //! How good stems are, where the truth is known.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use klnmf_audio::{Score, Sound, evaluate, si_sdr};
 use serde_json::{Value, json};
 
@@ -46,8 +46,8 @@ pub fn check(
             truth.len()
         );
     }
-    if !truth.is_empty() && taps == 0 {
-        bail!("--taps 0: at least 1 is needed");
+    if !truth.is_empty() {
+        klnmf_audio::check_taps(truth.len(), taps).context("--taps")?;
     }
     Ok(())
 }

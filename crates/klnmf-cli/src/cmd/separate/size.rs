@@ -3,6 +3,7 @@
 use super::Separate;
 use super::material::Material;
 use super::model::Dictionary;
+use super::recording::Recording;
 use crate::cmd::thread_count;
 use crate::{input, summary};
 use anyhow::bail;
@@ -10,6 +11,16 @@ use klnmf::Memory;
 use klnmf_audio::{Sound, Stft};
 
 impl Separate {
+    /// Fails if more components are wanted than the recording has numbers.
+    pub(super) fn check_components(&self, mix: &Recording, stft: &Stft) -> anyhow::Result<()> {
+        let Some(sound) = mix.sound() else { return Ok(()) };
+        let (most, wanted) = (stft.bins() * stft.frames(sound.len()), self.free(self.knows()));
+        if wanted > most {
+            bail!("--components {wanted}: this recording has no more than {most} numbers, choose fewer");
+        }
+        Ok(())
+    }
+
     /// Fails before the work if the stems cannot fit into their files, or what is worked on as a whole into the memory that
     /// is free.
     pub(super) fn check_size(

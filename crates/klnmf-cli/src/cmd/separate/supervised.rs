@@ -53,12 +53,13 @@ impl Separate {
             };
             while let Some(block) = blocks.block(over) {
                 let v = block.spectrogram(stft, self.spectrogram.spectrum());
+                let usual = DecomposeSettings::default();
                 let convex = DecomposeSettings {
                     tol: settings.tol,
+                    max_iter: self.max_steps().unwrap_or(usual.max_iter),
                     threads: settings.threads,
                     time_limit: self.left(begun),
                     stop: settings.stop.clone(),
-                    ..Default::default()
                 };
                 let told = |done| bar.set_position((block.first + done) as u64);
                 let found = klnmf::decompose_with(&v, &known.w, &convex, &told)?;
