@@ -49,11 +49,7 @@ impl Separate {
             }
         }
         let truth = together(&self.evaluate, |path| Ok((stem_name(path), self.read(path)?)))?;
-        let named = training.iter().map(|(name, sound)| (format!("--train {name}"), sound));
-        let named = named.chain(truth.iter().map(|(name, sound)| (format!("--evaluate {name}"), sound)));
-        let notes =
-            named.flat_map(|(name, sound)| sound.notes.iter().map(move |note| format!("{name}: {note}")));
-        let notes = notes.collect();
+        let notes = [notes("--train", &training), notes("--evaluate", &truth)].concat();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Material { name, mix, truth, training, notes })
     }
@@ -86,6 +82,14 @@ fn together<O: Sync>(
 ) -> anyhow::Result<Vec<(String, Sound)>> {
     let all: Vec<anyhow::Result<_>> = options.par_iter().map(read).collect();
     all.into_iter().collect()
+}
+
+/// What was amiss with the files of an option.
+fn notes(option: &str, sounds: &[(String, Sound)]) -> Vec<String> {
+    let told = |(name, sound): &(String, Sound)| -> Vec<String> {
+        sound.notes.iter().map(|note| format!("{option} {name}: {note}")).collect()
+    };
+    sounds.iter().flat_map(told).collect()
 }
 
 /// Ten seconds of the built-in ensemble, and each instrument alone to learn from.

@@ -4,7 +4,7 @@ use crate::cmd::{Output, Precision, parse_seconds};
 use crate::interrupt;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use klnmf::Solver;
+use klnmf::{DecomposeSettings, Solver};
 use klnmf_audio::{Spectrum, Stft, WavFormat};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -197,9 +197,10 @@ impl Separate {
         self.components.unwrap_or(if known { 0 } else { 10 })
     }
 
-    /// The most steps for a frame, if that is what was asked for: with recordings to learn from it is about these.
-    pub(super) fn max_steps(&self) -> Option<usize> {
-        self.max_iter.filter(|_| self.train.is_empty() && !self.demo)
+    /// The most steps for a frame. With recordings to learn from --max-iter is about these.
+    pub(super) fn max_steps(&self) -> usize {
+        let asked = self.max_iter.filter(|_| self.train.is_empty() && !self.demo);
+        asked.unwrap_or(DecomposeSettings::default().max_iter)
     }
 
     /// What is left of the time limit.

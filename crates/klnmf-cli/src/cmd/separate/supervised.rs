@@ -53,10 +53,9 @@ impl Separate {
             };
             while let Some(block) = blocks.block(over) {
                 let v = block.spectrogram(stft, self.spectrogram.spectrum());
-                let usual = DecomposeSettings::default();
                 let convex = DecomposeSettings {
                     tol: settings.tol,
-                    max_iter: self.max_steps().unwrap_or(usual.max_iter),
+                    max_iter: self.max_steps(),
                     threads: settings.threads,
                     time_limit: self.left(begun),
                     stop: settings.stop.clone(),
