@@ -1,5 +1,7 @@
 //! The one error type. Every message names what is wrong, where, and what to do.
 
+use crate::Solver;
+
 /// What can go wrong before a solver runs. Reaching a limit is not an error but a [`Status`](crate::Status).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -58,6 +60,12 @@ pub enum Error {
         /// The entry.
         value: f64,
     },
+    /// A factor whose entries are finite one by one but not added up.
+    #[error("the sums of {name} are too large for 64-bit numbers: divide {name} by a constant")]
+    FactorOverflow {
+        /// `W` or `H`.
+        name: &'static str,
+    },
     /// A positive entry that the dictionary cannot explain.
     #[error(
         "V[{row}, {col}] = {value} but row {row} of the dictionary is zero (counting from 0): the divergence is \
@@ -102,6 +110,15 @@ pub enum Error {
         /// What it must be.
         must: &'static str,
     },
+    /// A solver that does not exist.
+    #[error("there is no solver {name:?}: choose {}", Solver::ALL.map(Solver::name).join(", "))]
+    UnknownSolver {
+        /// What was asked for.
+        name: String,
+    },
+    /// A stored state that does not fit the problem or the settings.
+    #[error("the stored state cannot be continued: {0}")]
+    State(String),
     /// A method that keeps a dense auxiliary matrix, asked to work on sparse data.
     #[error("{solver} works on dense matrices only and V is sparse: use solver auto, or store V dense")]
     NeedsDense {

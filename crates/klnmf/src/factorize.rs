@@ -1,41 +1,31 @@
-//! The factorisation: the outer loop, written once for every method.
+//! The factorisation: its settings, what it tells and what it returns.
 
-use crate::block::Half;
-use crate::divergence::{Certificate, Certifier, check_factors};
-use crate::engine::Watch;
-use crate::init::{self, Init};
 use crate::matrix::Matrix;
-use crate::parallel::{Pool, check_threads};
-use crate::solver::{Factors, Method, Side, Solver, Update, build, check_tol};
-use crate::{Error, Mat, Result, Scalar};
+use crate::parallel::check_threads;
+use crate::problem::Problem;
+use crate::{Error, Init, Mat, Result, Scalar, Solver, Update};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// Accesses between two tests of the tolerance.
-const TEST_EVERY: usize = 10;
+use std::time::Duration;
 
 /// How [`factorize`] works and when it stops.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The method.
     pub solver: Solver,
-    /// Repeat the programs of the paper's authors step for step: `auto` and `fpa` with scalar steps and a dual that is carried on
-    /// (dense only), `mu` with W first. The divergence then is the authors', who add 2.2e-16 inside the logarithm, so that
-    /// it is finite even where WH = 0 < V. For comparisons; slower and less robust than the default.
-    pub paper: bool,
-    /// Work in f32 until ten accesses, after the first ten, lower the divergence by less than 1e-6 of ΣV, then in f64. It takes half the time, and
-    /// no more memory. `None`: so with `auto`, not with the other solvers. It does nothing where the data are f32, where one
-    /// factor is fixed, with `admm` and `paper`, and where V or the start hold positive numbers outside 1e-25 … 1e25.
+    /// Work in f32 until ten iterations, after the first ten, lower the divergence by less than 1e-6 of ΣV, then in f64.
+    /// It takes half the time, and no more memory. `None`: so with `auto`, not with the other solvers. It does nothing where
+    /// the data are f32, where a factor or a part of W is fixed, with `admm` and the authors' programs, and where V or the
+    /// start hold positive numbers outside 1e-25 … 1e25. [`Info::precision`] tells what was done.
     pub mixed: Option<bool>,
     /// Which factors move. [`Update::H`] with any solver is the convex problem, where [`decompose`](crate::decompose) is
     /// the quick way and this the way to compare methods.
     pub update: Update,
-    /// The first so many columns of W stay exactly as they are, the others move: known parts and new ones. With `auto`, `mue`
-    /// and `mu`; `auto` is `mue` then. `gap_w` is about the columns that move.
+    /// The first so many columns of W stay exactly as they are, the others move: known parts and new ones. `gap_w` is about
+    /// the columns that move. See [`Spec::holds_parts`](crate::Spec::holds_parts).
     pub fixed: usize,
-    /// Steps on one factor before the other has its turn. `None`: 5 for `fpa`, 2 for `auto` and `newton` on sparse data, else 1.
+    /// Steps on one factor before the other has its turn. `None`: what the solver's [`Spec`](crate::Spec) says.
     pub inner: Option<usize>,
     /// The most accesses to the data: a step on H and a step on W together are one.
     pub max_iter: usize,
@@ -64,7 +54,6 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             solver: Solver::default(),
-            paper: false,
             mixed: None,
             update: Update::default(),
             fixed: 0,
@@ -93,13 +82,13 @@ impl Settings {
         };
         positive("inner", self.inner)?;
         positive("check_every", self.check_every)?;
-        if self.paper && matches!(self.solver, Solver::Newton | Solver::Mue | Solver::Simplex) {
-            let must = "the authors have no such program: only fpa, mu and admm repeat theirs";
+        if self.fixed > 0 && !self.solver.spec().holds_parts {
+            let must = "it cannot hold some columns of W fixed: choose auto";
             return Err(Error::Setting { name: "solver", value: self.solver.name().into(), must });
         }
-        if self.fixed > 0 && (self.paper || !matches!(self.solver, Solver::Auto | Solver::Mue | Solver::Mu)) {
-            let must = "only auto, mue and mu can hold some columns of W fixed";
-            return Err(Error::Setting { name: "solver", value: self.solver.name().into(), must });
+        if self.solver == Solver::AdmmAuthors && self.rho.is_none() {
+            let must = "admm-authors repeats the authors' program, which takes a penalty: give one, 10 say";
+            return Err(Error::Setting { name: "rho", value: "none".into(), must });
         }
         match self.rho {
             Some(rho) if !(rho.is_finite() && rho > 0.0) => Err(Error::Setting {
@@ -114,27 +103,6 @@ impl Settings {
     /// Whether somebody asked for an end.
     pub(crate) fn stopped(&self) -> bool {
         self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
-    }
-
-    /// The larger gap of the factors that move.
-    fn open_gap(&self, info: &Info) -> f64 {
-        let of = |side, gap: f64| if self.update.moves(side) { gap } else { 0.0 };
-        of(Side::H, info.gap_h).max(of(Side::W, info.gap_w))
-    }
-
-    fn converged(&self, info: &Info) -> bool {
-        self.open_gap(info) <= self.tol * info.sum
-    }
-
-    fn inner(&self, sparse: bool) -> usize {
-        self.inner.unwrap_or(match self.solver {
-            Solver::Fpa | Solver::Simplex => 5,
-            // The authors' program, whatever it is called.
-            Solver::Auto if self.paper => 5,
-            // The gathering of a sparse column costs as much as a sweep over its weights.
-            Solver::Newton | Solver::Auto if sparse => 2,
-            _ => 1,
-        })
     }
 }
 
@@ -153,6 +121,30 @@ pub struct Info {
     pub gap_h: f64,
     /// ΣV, to which gaps are compared.
     pub sum: f64,
+    /// The precision of the work so far.
+    pub precision: Precision,
+}
+
+/// The precision of the work. Certificates are always in f64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// All in f32.
+    F32,
+    /// All in f64.
+    F64,
+    /// The early iterations in f32, the others in f64.
+    Mixed,
+}
+
+impl Precision {
+    /// As in the program's output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::F32 => "f32",
+            Precision::F64 => "f64",
+            Precision::Mixed => "mixed",
+        }
+    }
 }
 
 impl Info {
@@ -216,12 +208,8 @@ pub fn factorize<'a, T: Scalar>(
     rank: usize,
     settings: &Settings,
 ) -> Result<Solution<T>> {
-    let v = v.into();
     settings.validate()?;
-    let (w, h) = init::init(v, rank, settings)?;
-    // Nobody watches.
-    let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };
-    factorize_from(v, w, h, &settings, |_| ControlFlow::Continue(()))
+    Problem::new(v, settings.threads)?.factorize(rank, settings)
 }
 
 /// Factors V starting from given factors: a start of one's own, an earlier [`Solution`], or one that has
@@ -233,175 +221,16 @@ pub fn factorize_from<'a, T: Scalar>(
     w: Mat<T>,
     h: Mat<T>,
     settings: &Settings,
-    mut watch: impl FnMut(&Info) -> ControlFlow<()>,
-) -> Result<Solution<T>> {
-    T::factorize(v.into(), w, h, settings, &mut watch)
-}
-
-/// [`factorize_from`], to be compiled once.
-pub(crate) fn run<T: Scalar>(
-    v: Matrix<'_, T>,
-    w: Mat<T>,
-    h: Mat<T>,
-    settings: &Settings,
-    watch: &mut Watch<'_>,
+    watch: impl FnMut(&Info) -> ControlFlow<()>,
 ) -> Result<Solution<T>> {
     settings.validate()?;
-    check_factors(v, &w, &h)?;
-    if settings.fixed > h.rows() {
-        let must = "no more columns of W can be fixed than it has";
-        return Err(Error::Setting { name: "fixed", value: settings.fixed.to_string(), must });
-    }
-    v.check()?;
-    let primal_dual = matches!(settings.solver, Solver::Fpa | Solver::Auto);
-    let dense_only = settings.solver == Solver::Admm || (settings.paper && primal_dual);
-    if dense_only && v.is_sparse() {
-        let solver = if settings.paper { "fpa with compat paper" } else { settings.solver.name() };
-        return Err(Error::NeedsDense { solver });
-    }
-
-    let pool = Pool::new(settings.threads)?;
-    let halves = [Half::new(v)?, Half::new(v.transpose())?];
-    let epsilon = if settings.paper { f64::EPSILON } else { 0.0 };
-    let mut certifier = Certifier::new(&pool, &halves, h.rows(), epsilon).with_fixed(settings.fixed);
-    let mut factors = Factors { wt: w.transpose(), h };
-    drop(w);
-    let mut clock = Clock::new(v.sum());
-    let first = clock.info(0, certifier.certify(&factors.wt, &factors.h));
-    if !first.gap_h.is_finite()
-        && let Some(error) = certifier.first_infinite(&factors.wt, &factors.h)
-    {
-        return Err(error);
-    }
-    let mut method = build::method(settings, &pool, &halves, &mut factors, v, first.divergence)?;
-
-    clock.resume();
-    let (iteration, last, status) = iterate(
-        settings,
-        v.is_sparse(),
-        first,
-        &mut clock,
-        &mut *method,
-        &mut factors,
-        &mut certifier,
-        watch,
-    );
-    clock.pause();
-    let (factors, info) = match method.into_latest() {
-        None => finish(settings, factors, &clock, iteration, &mut certifier),
-        Some(latest) => {
-            let now = || clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
-            let shown = last.unwrap_or_else(now);
-            let (latest, info) = finish(settings, latest, &clock, iteration, &mut certifier);
-            let holds = status != Status::Converged || settings.converged(&info);
-            if holds && info.divergence <= shown.divergence {
-                (latest, info)
-            } else {
-                finish(settings, factors, &clock, iteration, &mut certifier)
-            }
-        }
-    };
-    if factors.wt.as_slice().iter().chain(factors.h.as_slice()).any(|x| !x.is_finite()) {
-        return Err(Error::Overflow { precision: T::NAME });
-    }
-    Ok(Solution { w: factors.wt.transpose(), h: factors.h, info, status })
+    Problem::new(v, settings.threads)?.factorize_from(w, h, settings, watch)
 }
 
-/// Factors as they are returned, with the certificate of exactly these.
-fn finish<T: Scalar>(
-    settings: &Settings,
-    mut factors: Factors<T>,
-    clock: &Clock,
-    iteration: usize,
-    certifier: &mut Certifier<'_, '_, T>,
-) -> (Factors<T>, Info) {
-    if settings.update == Update::Both {
-        factors.normalize(settings.fixed);
+/// Checks that a relative tolerance is a number from 0 on.
+pub(crate) fn check_tol(tol: f64) -> Result<()> {
+    if tol.is_finite() && tol >= 0.0 {
+        return Ok(());
     }
-    let info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
-    (factors, info)
-}
-
-/// Sweeps until a reason to stop turns up; the number of accesses, the certificate if it is that of the last one, and the
-/// reason.
-fn iterate<T: Scalar>(
-    settings: &Settings,
-    sparse: bool,
-    mut info: Info,
-    clock: &mut Clock,
-    method: &mut dyn Method<T>,
-    factors: &mut Factors<T>,
-    certifier: &mut Certifier<'_, '_, T>,
-    watch: &mut Watch<'_>,
-) -> (usize, Option<Info>, Status) {
-    let show_every = settings.check_every.unwrap_or(TEST_EVERY);
-    let inner = settings.inner(sparse);
-    let mut iteration = 0;
-    let (mut show, mut test) = (true, true);
-    loop {
-        let latest = (show || test).then_some(info);
-        if show && watch(&info).is_break() {
-            return (iteration, latest, Status::Stopped);
-        }
-        if test && settings.tol > 0.0 && settings.converged(&info) {
-            return (iteration, latest, Status::Converged);
-        }
-        if settings.stopped() {
-            return (iteration, latest, Status::Stopped);
-        }
-        if iteration >= settings.max_iter {
-            return (iteration, latest, Status::IterationLimit);
-        }
-        if settings.time_limit.is_some_and(|limit| clock.wall() >= limit) {
-            return (iteration, latest, Status::TimeLimit);
-        }
-
-        let steps = inner.min(settings.max_iter - iteration);
-        method.sweep(factors, steps);
-        let last = iteration + steps >= settings.max_iter;
-        let due = |every: usize| last || (iteration + steps) / every > iteration / every;
-        let tests = settings.tol > 0.0 || method.hears();
-        (show, test) = (due(show_every), last || (tests && due(TEST_EVERY)));
-        iteration += steps;
-        if show || test {
-            clock.pause();
-            info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
-            if test && method.hears() {
-                method.hear(&info);
-            }
-            clock.resume();
-        }
-    }
-}
-
-/// Time on the clock, and time of work without the certificates.
-struct Clock {
-    begun: Instant,
-    worked: Duration,
-    since: Option<Instant>,
-    sum: f64,
-}
-
-impl Clock {
-    fn new(sum: f64) -> Self {
-        Self { begun: Instant::now(), worked: Duration::ZERO, since: None, sum }
-    }
-
-    fn pause(&mut self) {
-        self.worked += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
-    }
-
-    fn resume(&mut self) {
-        self.since = Some(Instant::now());
-    }
-
-    fn wall(&self) -> Duration {
-        self.begun.elapsed()
-    }
-
-    fn info(&self, iteration: usize, c: Certificate) -> Info {
-        let seconds = self.worked.as_secs_f64();
-        let Certificate { divergence, gap_w, gap_h } = c;
-        Info { iteration, seconds, divergence, gap_w, gap_h, sum: self.sum }
-    }
+    Err(Error::Setting { name: "tol", value: tol.to_string(), must: "a finite number ≥ 0 is needed" })
 }

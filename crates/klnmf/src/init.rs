@@ -1,10 +1,11 @@
 //! Where a factorisation starts: random factors, NNDSVDa, or a model grown by some atoms.
 
-use crate::block::Half;
+use crate::block::ColumnData;
 use crate::kernel::ln;
 use crate::linalg::{View, matmul, symmetric_eigen};
 use crate::matrix::{Column, Matrix};
-use crate::parallel::Pool;
+use crate::parallel::{CHUNK, Pool};
+use crate::problem::Problem;
 use crate::{Error, Mat, Result, Scalar, Settings, kernel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -31,14 +32,22 @@ pub fn init<'a, T: Scalar>(
     rank: usize,
     settings: &Settings,
 ) -> Result<(Mat<T>, Mat<T>)> {
-    let v = v.into();
+    Problem::new(v, settings.threads)?.init(rank, settings)
+}
+
+/// The same for a prepared V.
+pub(crate) fn start<T: Scalar>(
+    problem: &Problem<'_, T>,
+    rank: usize,
+    settings: &Settings,
+) -> Result<(Mat<T>, Mat<T>)> {
+    let v = problem.matrix();
     check_rank(v, rank)?;
-    v.check()?;
     let (mut w, mut h) = match settings.init {
         Init::Random => random(v.rows(), v.cols(), rank, settings.seed)?,
-        Init::Nndsvd => nndsvd(v, rank, settings)?,
+        Init::Nndsvd => nndsvd(problem, rank, settings)?,
     };
-    scale_to(v.sum(), &mut w, &mut h);
+    scale_to(problem.sum, &mut w, &mut h);
     Ok((w, h))
 }
 
@@ -137,10 +146,10 @@ fn scale_to<T: Scalar>(total: f64, w: &mut Mat<T>, h: &mut Mat<T>) {
 }
 
 /// For each singular pair the larger of its positive and negative parts, with zeros filled.
-fn nndsvd<T: Scalar>(v: Matrix<'_, T>, rank: usize, settings: &Settings) -> Result<(Mat<T>, Mat<T>)> {
-    let (n, m) = (v.rows(), v.cols());
-    let filler = 0.3 * (v.sum() / (n as f64 * m as f64) / rank as f64).sqrt();
-    let (values, left, right) = singular_vectors(v, rank, settings)?;
+fn nndsvd<T: Scalar>(problem: &Problem<'_, T>, rank: usize, settings: &Settings) -> Result<(Mat<T>, Mat<T>)> {
+    let (n, m) = (problem.matrix().rows(), problem.matrix().cols());
+    let filler = 0.3 * (problem.sum / (n as f64 * m as f64) / rank as f64).sqrt();
+    let (values, left, right) = singular_vectors(problem, rank, settings);
     let (mut w, mut h) = (Mat::try_zeros(n, rank)?, Mat::try_zeros(rank, m)?);
     // Small values count as zero too: the sketch leaves rounding where a vector is zero.
     let tiny = 1e-3 * filler;
@@ -176,26 +185,25 @@ fn dominant_part(s: f64, u: &[f64], v: &[f64]) -> (Vec<f64>, Vec<f64>) {
 
 /// The leading singular triplets by subspace iteration from a random sketch (Halko, Martinsson & Tropp 2011).
 fn singular_vectors<T: Scalar>(
-    v: Matrix<'_, T>,
+    problem: &Problem<'_, T>,
     rank: usize,
     settings: &Settings,
-) -> Result<(Vec<f64>, Mat<f64>, Mat<f64>)> {
-    let (n, m) = (v.rows(), v.cols());
+) -> (Vec<f64>, Mat<f64>, Mat<f64>) {
+    let Problem { pool, halves: [columns, rows], .. } = problem;
+    let (n, m) = (rows.view().cols(), columns.view().cols());
     let k = (rank + 10).min(n).min(m);
-    let pool = Pool::new(settings.threads)?;
-    let (columns, rows) = (Half::new(v)?, Half::new(v.transpose())?);
     let mut normal = Normal::new(settings.seed, 3);
     // Bᵀ has m rows; V·B has n. Both are kept k wide.
     let mut b = Mat::from_fn(m, k, |_, _| normal.draw());
     for _ in 0..4 {
-        let a = orthonormal(product(&pool, &rows, &b));
-        b = orthonormal(product(&pool, &columns, &a));
+        let a = orthonormal(product(pool, rows, &b));
+        b = orthonormal(product(pool, columns, &a));
         if settings.stopped() {
             break;
         }
     }
     // V·B = U·S·Rᵀ with B orthonormal, so V ≈ U·S·(B·R)ᵀ.
-    let a = product(&pool, &rows, &b);
+    let a = product(pool, rows, &b);
     let mut small = Mat::zeros(k, k);
     matmul(small.as_mut_slice(), k, View::of(&a).t(), View::of(&a), false);
     let (squares, turn) = symmetric_eigen(small);
@@ -206,16 +214,16 @@ fn singular_vectors<T: Scalar>(
     for (l, s) in values.iter().enumerate() {
         left.col_mut(l).iter_mut().for_each(|x| *x /= s.max(f64::MIN_POSITIVE));
     }
-    Ok((values, left, right))
+    (values, left, right)
 }
 
 /// Vᵀ·X for V given by columns (q of them) and X with k columns: q × k.
-fn product<T: Scalar>(pool: &Pool, half: &Half<'_, T>, x: &Mat<f64>) -> Mat<f64> {
+fn product<T: Scalar>(pool: &Pool, half: &ColumnData<'_, T>, x: &Mat<f64>) -> Mat<f64> {
     let (v, k) = (half.view(), x.cols());
     let mut transposed = Mat::zeros(k, v.cols());
     let xt = x.transpose();
     let mut units = vec![(); v.cols()];
-    pool.panels(half.width(), (transposed.as_mut_slice(), k), (&mut units, 1), |first, out, _| {
+    pool.panels(CHUNK, (transposed.as_mut_slice(), k), (&mut units, 1), |first, out, _| {
         for (c, out) in out.chunks_mut(k).enumerate() {
             let mut add = |row: usize, value: T| {
                 let value = value.to_f64();

@@ -42,19 +42,32 @@
 //!
 //! * **Same seed, same bits**, on any number of threads.
 //! * **No panic, no NaN** on any input: an [`Error`] that names the place, or a defined answer. An empty row or column of V
-//!   gets zero weights. A positive entry that no weights can explain is an error. Nothing is clipped or nudged, with two
-//!   exceptions, stated where they happen: a weight that underflows in a multiplicative update becomes zero, and so does one
-//!   whose whole share of a column is below the rounding errors of the column's sum in a Newton step.
+//!   gets zero weights. A positive entry that no weights can explain is an error. Nothing is clipped or nudged, with five
+//!   exceptions, each stated where it happens:
+//!   1. A weight that underflows in a multiplicative update, or when it is extrapolated, becomes zero.
+//!   2. So does a weight whose whole share of a column is below the rounding errors of the column's sum, in a Newton step.
+//!   3. In a Newton step WH may not fall below 1e-3·ε of the column's sum while the step is computed.
+//!   4. An extrapolated weight keeps at least a hundredth of itself, and a Newton step that would bring WH to zero where V
+//!      is not goes back a tenth of the way.
+//!   5. `fpa` gives a zero weight that should grow a millionth of an even share, when it falls back to a multiplicative
+//!      update.
 //! * **Memory**: at most 2·(bytes of V) + 12·(bytes of W and H) + a workspace that is known beforehand; see [`memory()`].
 //!
-//! # Map
+//! # The walk of a matrix
 //!
-//! The files read in this order: `divergence` (one page of mathematics: the divergence, its dual, the gap), `block` (the
-//! one seam between dense and sparse), `decompose` and `solver/fpa` (the primal-dual algorithm), `sweeps` and `polish` (the
-//! quick ways to the optimum of a column), `solver/mu`, `solver/extrapolate` and `solver/newton` (the quick methods for whole
-//! factorisations), `solver/auto` (the choice between them), `solver/mixed` (f32, then f64), `solver/admm`, `solver/paper`
-//! (the authors' program, step for step), `simplex` and `topics` (projections, topic models), `factorize` (the outer loop, written once), `init` (starts, and growing a model). Speed
-//! is made in `packed` (the products), `map` (what happens between them) and `lanes` (arithmetic on registers: quotients, roots, logarithms).
+//! ```text
+//! Problem::new             checks, sums, both orders, in parallel: once
+//! factorize, run           the loop: sweep, certify, decide, tell; state in, state out
+//!   solver/<method>.rs     what a sweep does with one factor, then with the other: formulas, legend, step
+//!     block/               panels of columns: load, call, store; threads, order and sums are decided here
+//!       kernel/            products, quotients, roots, logarithms on registers: one dialect
+//!   cost.rs                best ray, update, prox, gap: what a step and a certificate mean
+//!   certificate.rs         the divergence and what W alone or H alone could still gain
+//! Solution                 factors, gaps, status
+//! ```
+//!
+//! `decompose/` has the stages of the convex problem, `primal_dual.rs` the step of the paper, `topics.rs` and `simplex.rs` topic
+//! models, `init.rs` starts and grown models, `worker.rs` half-steps for other processes.
 //!
 //! # References
 //!
@@ -67,43 +80,47 @@
 //! D. Bertsekas, *Projected Newton methods for optimization problems with simple constraints* (1982).
 
 mod block;
+mod certificate;
+mod cost;
 mod decompose;
-mod divergence;
-mod engine;
 mod error;
 mod factorize;
 mod init;
 mod kernel;
-mod lanes;
-mod level;
 mod linalg;
-mod map;
 pub mod matrix;
 mod memory;
-mod packed;
 mod parallel;
-mod polish;
 mod primal_dual;
 mod probe;
+mod problem;
+mod run;
 mod scalar;
 mod simplex;
 mod solver;
-mod sweeps;
 mod topics;
+mod worker;
 
-pub use decompose::{ColumnInfo, DecomposeSettings, Decomposition, decompose, decompose_with};
-pub use divergence::{Certificate, certificate, check_factors};
+pub use certificate::{Certificate, certificate, check_factors};
+pub use decompose::{
+    ColumnInfo, DecomposeSettings, Decomposer, Decomposition, Stages, decompose, decompose_with,
+};
 pub use error::{Error, Result};
-pub use factorize::{Info, Settings, Solution, Status, factorize, factorize_from};
+pub use factorize::{Info, Precision, Settings, Solution, Status, factorize, factorize_from};
 pub use init::{Init, check_rank, grow, init};
+pub use kernel::{instruction_level, instruction_levels};
 pub use matrix::{IndexSlice, Indices, Mat, Matrix, Order, Sparse};
 pub use memory::{Memory, memory};
 #[doc(hidden)]
 pub use probe::{Parts, multiply_adds, parts};
+pub use problem::Problem;
+pub use run::Run;
 pub use scalar::Scalar;
 pub use simplex::project_onto_simplex;
-pub use solver::{Solver, Update};
+pub use solver::{Solver, Spec, State, Update};
 pub use topics::{
     TopicInfo, TopicModel, TopicSettings, Weights, log_likelihoods, perplexity, to_poisson, to_topics,
     topic_weights, topics, topics_from,
 };
+#[doc(hidden)]
+pub use worker::{Column, half_step};

@@ -1,12 +1,12 @@
 //! How much memory a factorisation takes, known before it starts.
 
-use crate::block::workspace_bytes;
+use crate::block::{largest_block, workspace_bytes};
 use crate::{Matrix, Scalar};
 
 /// Bytes of workspace that do not depend on the data: tables, stacks, the program itself.
 const FIXED: u128 = 64 << 20;
 
-/// The most bytes that [`factorize`](crate::factorize) needs with all solvers but `admm` and those of the paper; see [`memory`].
+/// The most bytes that [`factorize`](crate::factorize) needs with all solvers but those for dense data only; see [`memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// V as it is stored. It is held twice, by columns and by rows, so that both half-steps read it in order; a sparse V
@@ -35,12 +35,15 @@ impl Memory {
         threads: usize,
     ) -> Self {
         let lines = n as u128 + m as u128;
-        let (row, column) = longest.unwrap_or((m, n));
-        let half = |rows, cols, most| workspace_bytes(rows, cols, most, longest.is_some(), rank);
+        let half = |rows, cols, longest: Option<usize>| {
+            let (p, q) = largest_block(rows, cols, longest);
+            workspace_bytes(p, q, longest.is_some(), rank)
+        };
         // Dictionaries are packed in whole registers: one in f64 for certificates, one in the precision of the work.
         let padded = |size: usize| (size * (rank.next_multiple_of(64 / size) - rank)) as u128;
         let padding = padded(8) + padded(size_of::<T>());
-        let per_thread = half(n, m, column) + half(m, n, row);
+        let per_thread =
+            half(n, m, longest.map(|(_, column)| column)) + half(m, n, longest.map(|(row, _)| row));
         Self {
             v,
             factors: lines * rank as u128 * size_of::<T>() as u128,
@@ -58,7 +61,7 @@ impl Memory {
 ///
 /// 2·(bytes of V) + 12·(bytes of W and H) + workspace.
 ///
-/// The methods that keep a dense n × m dual or auxiliary matrix (`admm`, `fpa` in the paper's own form) take two V more.
+/// The solvers that keep a dense n × m matrix (`admm`, `admm-authors`, `fpa-authors`) take two V more.
 ///
 /// ```
 /// let v = klnmf::Mat::<f64>::zeros(100, 50);

@@ -1,33 +1,64 @@
-//! Threads: a pool that belongs to one call, and the walk over panels of columns.
+//! Threads, the walk over panels of columns, and sums that do not depend on either.
 //!
-//! Panels have a size that depends on the data alone; each is worked by one thread and writes only its own columns.
-//! Sums over columns are taken afterwards in column order. Hence the same bits for any number of threads.
+//! A panel has a size that depends on the data alone. One thread works it and writes only its own columns. Sums
+//! over columns are taken afterwards, in chunks of fixed size. Hence the bits are the same for any number of
+//! threads, and for any cut of the columns at multiples of [`CHUNK`].
 
+use crate::kernel::Isa;
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// More threads than this can only be a slip of the keyboard.
+/// More threads than this can only be a typing mistake.
 const MOST: usize = 1024;
 
-/// A pool of threads owned by one call of the library: nothing global, nothing left behind.
+/// Columns whose values are added up before their sum is added to the rest.
+pub const CHUNK: usize = 64;
+
+/// The sum of a number for each column, chunk by chunk.
+pub fn total(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let (mut total, mut chunk) = (0.0, 0.0);
+    for (column, value) in values.enumerate() {
+        if column % CHUNK == 0 {
+            total += chunk;
+            chunk = 0.0;
+        }
+        chunk += value;
+    }
+    total + chunk
+}
+
+/// The threads that a call works on: its own, or those of the rayon pool that it was called in.
 pub struct Pool {
-    pool: rayon::ThreadPool,
+    own: Option<rayon::ThreadPool>,
 }
 
 impl Pool {
-    /// `threads` threads, 0 for as many as there are cores.
+    /// `threads` threads, 0 for one per core. Inside a rayon pool that pool serves, whatever `threads` says.
     pub fn new(threads: usize) -> Result<Self> {
         check_threads(threads)?;
-        let pool = rayon::ThreadPoolBuilder::new()
+        Isa::chosen()?;
+        if rayon::current_thread_index().is_some() {
+            return Ok(Self { own: None });
+        }
+        let own = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()
             .map_err(|e| Error::Threads { threads, why: e.to_string() })?;
-        Ok(Self { pool })
+        Ok(Self { own: Some(own) })
     }
 
+    /// How many threads there are.
     pub fn threads(&self) -> usize {
-        self.pool.current_num_threads()
+        self.own.as_ref().map_or_else(rayon::current_num_threads, |pool| pool.current_num_threads())
+    }
+
+    /// Runs `f` on the threads.
+    pub fn run<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        match &self.own {
+            Some(pool) => pool.install(f),
+            None => f(),
+        }
     }
 
     /// One value per thread, for workspaces.
@@ -35,13 +66,8 @@ impl Pool {
         PerThread((0..self.threads()).map(|_| Mutex::new(make())).collect())
     }
 
-    /// Does two things at once, if there are two threads.
-    pub fn both(&self, a: impl FnOnce() + Send, b: impl FnOnce() + Send) {
-        self.pool.install(|| rayon::join(a, b));
-    }
-
-    /// Cuts `a` and `b` into panels of `width` columns (`per_a`, `per_b` entries a column) and calls `f` with the first
-    /// column and the two pieces of each panel.
+    /// Cuts `a` and `b` into panels of `width` columns (`per_a`, `per_b` entries a column) and calls `f` with the
+    /// first column and the two pieces of each panel.
     pub fn panels<A: Send, B: Send>(
         &self,
         width: usize,
@@ -49,18 +75,18 @@ impl Pool {
         (b, per_b): (&mut [B], usize),
         f: impl Fn(usize, &mut [A], &mut [B]) + Sync,
     ) {
-        self.pool.install(|| {
+        self.run(|| {
             a.par_chunks_mut(width * per_a)
                 .zip(b.par_chunks_mut(width * per_b))
                 .enumerate()
-                // Every panel may go to any thread: panels of sparse data differ in weight.
+                // Any thread may take the next panel: panels of sparse data differ in weight.
                 .with_max_len(1)
                 .for_each(|(panel, (a, b))| f(panel * width, a, b));
         });
     }
 }
 
-/// Checks that a pool of so many threads is to be had.
+/// Checks that a pool of so many threads can be had.
 pub fn check_threads(threads: usize) -> Result<()> {
     if threads <= MOST {
         return Ok(());

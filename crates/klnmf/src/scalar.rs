@@ -1,15 +1,14 @@
 //! The two precisions, and the elementary functions the kernels need in a form that vectorises.
 
-use crate::engine::Engine;
-use crate::solver::newton_pass::BlockPass;
+use crate::kernel::{self, Lanes};
+use crate::solver::Compiled;
 use std::fmt::{Debug, Display, LowerExp};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub};
 
 /// `f32` or `f64`, and no other.
 pub trait Scalar:
-    Engine
-    + BlockPass
+    Compiled
     + Copy
     + Default
     + PartialOrd
@@ -36,6 +35,9 @@ pub trait Scalar:
     const EPSILON: Self;
     /// The smallest normal number divided by [`EPSILON`](Scalar::EPSILON): what is below may as well be zero.
     const TINY: Self;
+    /// The smallest normal number.
+    #[doc(hidden)]
+    const SMALLEST_NORMAL: Self;
     /// ∞.
     const INFINITY: Self;
     /// `"f32"` or `"f64"`.
@@ -64,15 +66,28 @@ pub trait Scalar:
     /// (e, m − 1) with x = 2ᵉ·m and m in [√½, √2), for a normal number x > 0.
     #[doc(hidden)]
     fn exponent_and_rest(self) -> (Self, Self);
+    /// Registers of 16 bytes.
+    #[doc(hidden)]
+    type Wide128: Lanes<Self, Token = ()>;
+    /// Registers of AVX2.
+    #[doc(hidden)]
+    #[cfg(target_arch = "x86_64")]
+    type Wide256: Lanes<Self, Token = kernel::Avx2>;
+    /// Registers of AVX-512.
+    #[doc(hidden)]
+    #[cfg(target_arch = "x86_64")]
+    type Wide512: Lanes<Self, Token = kernel::Avx512>;
 }
 
 macro_rules! scalar {
-    ($t:ident, $bits:expr, $bias:expr, $root_half:expr, $two_to_bits:expr, $ln_2:expr, $ln_series:expr) => {
+    ($t:ident, $lanes:literal, $wide256:ident, $wide512:ident,
+     $bits:expr, $bias:expr, $root_half:expr, $two_to_bits:expr, $ln_2:expr, $ln_series:expr) => {
         impl Scalar for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const EPSILON: Self = $t::EPSILON;
             const TINY: Self = $t::MIN_POSITIVE / $t::EPSILON;
+            const SMALLEST_NORMAL: Self = $t::MIN_POSITIVE;
             const INFINITY: Self = $t::INFINITY;
             const NAME: &'static str = stringify!($t);
             #[inline(always)]
@@ -103,6 +118,11 @@ macro_rules! scalar {
             fn mul_add(self, a: Self, b: Self) -> Self {
                 $t::mul_add(self, a, b)
             }
+            type Wide128 = kernel::Array<$t, $lanes, { kernel::FUSED }>;
+            #[cfg(target_arch = "x86_64")]
+            type Wide256 = kernel::$wide256;
+            #[cfg(target_arch = "x86_64")]
+            type Wide512 = kernel::$wide512;
             const LN_2: (Self, Self) = $ln_2;
             const LN_POLYNOMIAL: &'static [f64] = $ln_series;
             #[inline(always)]
@@ -121,6 +141,9 @@ macro_rules! scalar {
 
 scalar!(
     f32,
+    4,
+    F32x8,
+    F32x16,
     23,
     127.0,
     0x3f35_04f3,
@@ -130,6 +153,9 @@ scalar!(
 );
 scalar!(
     f64,
+    2,
+    F64x4,
+    F64x8,
     52,
     1023.0,
     0x3fe6_a09e_667f_3bcd,

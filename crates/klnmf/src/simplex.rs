@@ -38,7 +38,7 @@ pub fn project_onto_simplex<T: Scalar>(x: &mut Mat<T>) {
         return;
     }
     let (mut u, mut s) = (vec![T::ZERO; r * LANES], vec![T::ZERO; r * LANES]);
-    let mut projection = Projection::new(r, &mut u, &mut s);
+    let mut projection = Projection::new(r, [&mut u, &mut s]);
     for columns in x.as_mut_slice().chunks_mut(r * LANES) {
         // The result is the same for a column and a constant less; what remains is small where it matters, and exact.
         for column in columns.chunks_mut(r) {
@@ -47,7 +47,7 @@ pub fn project_onto_simplex<T: Scalar>(x: &mut Mat<T>) {
         }
         projection.load(columns, |_, _, x| (x, T::ONE));
         projection.solve(&[1.0; LANES]);
-        projection.store(columns, |_, x| x);
+        projection.store(columns, |_, _, x| x);
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Projection<'a, T> {
 
 impl<'a, T: Scalar> Projection<'a, T> {
     /// For columns of length r, with room for eight of them twice.
-    pub fn new(r: usize, u: &'a mut [T], s: &'a mut [T]) -> Self {
+    pub fn new(r: usize, [u, s]: [&'a mut [T]; 2]) -> Self {
         let (u, s) = (&mut u.as_chunks_mut().0[..r], &mut s.as_chunks_mut().0[..r]);
         Self { r, u, s, lambda: [T::ZERO; LANES] }
     }
@@ -144,15 +144,15 @@ impl<'a, T: Scalar> Projection<'a, T> {
         lambda
     }
 
-    /// Writes max(u − λs, 0) back, through `f` (row, value).
-    pub fn store(&self, columns: &mut [T], f: impl Fn(usize, T) -> T) {
+    /// Writes max(u − λs, 0) back, through `f` (column, row, value).
+    pub fn store(&self, columns: &mut [T], f: impl Fn(usize, usize, T) -> T) {
         for (lane, column) in columns.chunks_mut(self.r).enumerate() {
             let lambda = self.lambda[lane];
             for (k, x) in column.iter_mut().enumerate() {
                 let (u, s) = (self.u[k][lane], self.s[k][lane]);
                 // Without a slope there is nothing to give or take.
                 let value = if s > T::ZERO { u - lambda * s } else { T::ZERO };
-                *x = f(k, value.max(T::ZERO));
+                *x = f(lane, k, value.max(T::ZERO));
             }
         }
     }

@@ -10,16 +10,17 @@
 //! −α Σ log x. So its optimum and its certificate come from [`decompose`](crate::decompose) as they are: along a ray both
 //! objectives differ by a constant, and the gap of the larger problem is the gap of the document, in nats.
 
-use crate::block::{Half, Wants};
-use crate::decompose::{DecomposeSettings, decompose_with};
-use crate::factorize::factorize_from;
+use crate::block::{Blocks, ColumnData, DictionaryParts};
+use crate::decompose::{DecomposeSettings, Decomposer};
 use crate::matrix::{Matrix, Order, Sparse};
 use crate::parallel::{Pool, check_threads};
-use crate::solver::extrapolate::Walk;
+use crate::problem::Problem;
+use crate::solver::Side;
+use crate::solver::extrapolated::{Extrapolated, Momentum};
+use crate::solver::method::{Factors, Local, Method, alternate};
 use crate::solver::mue::Mue;
 use crate::solver::smooth::Smooth;
-use crate::solver::{Factors, HalfState, Method, Side, Solver, Source, alternate};
-use crate::{Error, Mat, Result, Scalar, Settings, Status, init};
+use crate::{Error, Mat, Result, Scalar, Settings, Solver, Status};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,9 +90,9 @@ impl TopicSettings {
         range("tol", self.tol)?;
         range("weights_tol", self.weights_tol)?;
         check_threads(self.threads)?;
-        if self.solver == Solver::Admm {
+        if self.solver.spec().dense_only {
             let must = "it works on dense matrices only: choose auto or simplex";
-            return Err(Error::Setting { name: "solver", value: "admm".into(), must });
+            return Err(Error::Setting { name: "solver", value: self.solver.name().into(), must });
         }
         Ok(())
     }
@@ -189,10 +190,10 @@ pub fn topics<'a>(
     settings: &TopicSettings,
     mut watch: impl FnMut(&TopicInfo) -> ControlFlow<()>,
 ) -> Result<TopicModel> {
-    let v = v.into();
-    let start = plain_settings(settings);
-    let (w, h) = init::init(v, k, &start)?;
-    topics_from(v, w, h, settings, &mut watch)
+    settings.validate()?;
+    let problem = Problem::new(v, settings.threads)?;
+    let (w, h) = problem.init(k, &plain_settings(settings))?;
+    fit(&problem, w, h, settings, &mut watch)
 }
 
 /// [`topics`] from given factors: those of an earlier model, made by [`to_poisson`], or a start of one's own.
@@ -203,15 +204,26 @@ pub fn topics_from<'a>(
     settings: &TopicSettings,
     watch: &mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
 ) -> Result<TopicModel> {
-    let (v, begun) = (v.into(), Instant::now());
     settings.validate()?;
+    fit(&Problem::new(v, settings.threads)?, w, h, settings, watch)
+}
+
+/// The same for a prepared V.
+fn fit(
+    problem: &Problem<'_, f64>,
+    w: Mat<f64>,
+    h: Mat<f64>,
+    settings: &TopicSettings,
+    watch: &mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
+) -> Result<TopicModel> {
+    let begun = Instant::now();
     let smoothed = settings.topic_prior > 0.0 || settings.word_prior > 0.0;
-    let mut judge = Judge { settings, begun, sum: v.sum(), last: f64::INFINITY, verdict: None, watch };
+    let mut judge = Judge { settings, begun, sum: problem.sum, last: f64::INFINITY, verdict: None, watch };
     let mut plain = plain_settings(settings);
     if smoothed {
         plain.max_iter = PLAIN.min(plain.max_iter.saturating_sub(1));
     }
-    let found = factorize_from(v, w, h, &plain, |info| judge.look(info.iteration, info.divergence))?;
+    let found = problem.factorize_from(w, h, &plain, |info| judge.look(info.iteration, info.divergence))?;
     let (mut iterations, mut w, h) = (found.info.iteration, found.w, found.h);
     if matches!(found.status, Status::Stopped | Status::TimeLimit) && judge.verdict.is_none() {
         judge.verdict = settings.interrupted(begun);
@@ -221,7 +233,7 @@ pub fn topics_from<'a>(
         judge.verdict = None;
         judge.last = f64::INFINITY;
         let factors = Factors { wt: w.transpose(), h };
-        let (taken, wt) = smooth(v, factors, iterations, &mut judge)?;
+        let (taken, wt) = smooth(problem, factors, iterations, &mut judge);
         iterations += taken;
         w = wt.transpose();
     }
@@ -230,9 +242,9 @@ pub fn topics_from<'a>(
     to_distributions(&mut topics);
     // They are wanted also if the work was to end: without them the topics would say nothing of the documents.
     let convex = TopicSettings { time_limit: None, stop: None, ..settings.clone() };
-    let weights = topic_weights(v, &topics, &convex, &|_| ())?;
+    let weights = topic_weights(problem.matrix(), &topics, &convex, &|_| ())?;
     let mut model = TopicModel { topics, weights, iterations, status };
-    model.sort(&v.col_sums());
+    model.sort(problem.halves[0].sums());
     Ok(model)
 }
 
@@ -283,40 +295,39 @@ impl Judge<'_> {
 /// Expectation maximisation with the pseudo-counts from the given factors on: how many accesses it took, and Wᵀ. In f32 if
 /// that is fine enough for the tolerance: the weights are found anew in f64 afterwards.
 fn smooth(
-    v: Matrix<'_, f64>,
-    mut factors: Factors<f64>,
+    problem: &Problem<'_, f64>,
+    mut factors: Factors<Mat<f64>>,
     before: usize,
     judge: &mut Judge<'_>,
-) -> Result<(usize, Mat<f64>)> {
-    let pool = Pool::new(judge.settings.threads)?;
-    let halves = [Half::new(v)?, Half::new(v.transpose())?];
-    let both = [&halves[0], &halves[1]];
+) -> (usize, Mat<f64>) {
+    let ([columns, rows], pool) = (&problem.halves, &problem.pool);
     if judge.settings.tol < FINE || !(1e-15..1e15).contains(&judge.sum) {
-        let taken = smooth_in(both.map(Source::Same), &pool, &mut factors, before, judge);
-        return Ok((taken, factors.wt));
+        let taken = smooth_in([columns.blocks(), rows.blocks()], pool, &mut factors, before, judge);
+        return (taken, factors.wt);
     }
-    let mut narrow = Factors { wt: factors.wt.cast::<f32>(), h: factors.h.cast() };
+    let mut narrow = factors.cast::<f32>();
     drop(factors);
-    let taken = smooth_in(both.map(Source::Wide), &pool, &mut narrow, before, judge);
-    Ok((taken, narrow.wt.cast()))
+    let taken = smooth_in([columns.blocks(), rows.blocks()], pool, &mut narrow, before, judge);
+    (taken, narrow.wt.cast())
 }
 
-/// The same in one precision, extrapolated; how many accesses it took.
+/// The same in one precision, extrapolated; how many iterations it took.
 fn smooth_in<T: Scalar>(
-    [columns, rows]: [Source<'_, '_, T>; 2],
+    data: [&dyn Blocks<T>; 2],
     pool: &Pool,
-    factors: &mut Factors<T>,
+    factors: &mut Factors<Mat<T>>,
     before: usize,
     judge: &mut Judge<'_>,
 ) -> usize {
     let settings = judge.settings;
-    let step = Smooth { alpha: settings.topic_prior, beta: settings.word_prior };
-    let r = factors.h.rows();
-    let state = |side, source| HalfState::new(side, source, pool, r, Wants::default());
-    let mut states = [state(Side::H, columns), state(Side::W, rows)];
+    let (step, order) =
+        (Smooth { alpha: settings.topic_prior, beta: settings.word_prior }, vec![Side::H, Side::W]);
+    let mut site = Local::new(data, pool, factors.h.rows(), DictionaryParts::default(), 0);
     // One step each, so that nothing is zero any more.
-    alternate(&mut states, &[Side::H, Side::W], &mut { step }, factors, 1);
-    let mut method = Mue::smooth(Walk::new(states, vec![Side::H, Side::W], factors, false), step);
+    alternate(&mut site, &order, &step, factors, 1);
+    let walk = Extrapolated::new(site, order, factors, false);
+    // Nothing ends at zero, so that the factors may be carried on downwards, too.
+    let mut method = Mue { walk, step, momentum: Momentum::new(false) };
     let mut taken = 1;
     while before + taken < settings.max_iter {
         method.sweep(factors, 1);
@@ -385,9 +396,9 @@ pub fn topic_weights<'a>(
     };
     let found = if alpha > 0.0 {
         let (v, topics) = (with_pseudo_counts(v, k, alpha)?, with_identity(&topics));
-        decompose_with(&v, &topics, &convex, progress)?
+        Decomposer::new(&topics, settings.threads)?.decompose_with(&v, &convex, progress)?
     } else {
-        decompose_with(v, &topics, &convex, progress)?
+        Decomposer::new(&topics, settings.threads)?.decompose_with(v, &convex, progress)?
     };
     let mut weights = found.h;
     let gaps = found.columns.iter().map(|c| c.gap).collect();
@@ -399,7 +410,7 @@ pub fn topic_weights<'a>(
 
 /// V with k more rows that hold α; a document without words stays empty.
 fn with_pseudo_counts(v: Matrix<'_, f64>, k: usize, alpha: f64) -> Result<Sparse<f64>> {
-    let columns = crate::matrix::Columns::new(v)?;
+    let columns = ColumnData::new(&Pool::new(1)?, v)?;
     let view = columns.view();
     let (n, m) = (view.rows(), view.cols());
     Sparse::from_triplets(n + k, m, Order::Columns, |put| {
@@ -431,7 +442,7 @@ pub fn log_likelihoods<'a>(
 ) -> Result<Vec<f64>> {
     let v = v.into();
     crate::check_factors(v, topics, weights)?;
-    let columns = crate::matrix::Columns::new(v)?;
+    let columns = ColumnData::new(&Pool::new(1)?, v)?;
     let (view, wt) = (columns.view(), topics.transpose());
     Ok((0..view.cols())
         .map(|j| {

@@ -1,14 +1,7 @@
-//! A matrix whose columns can be read one after the other: the form in which a half-step sees V, and Vᵀ.
+//! Single columns of a matrix that is stored by columns.
 
-use super::{IndexSlice, Mat, Matrix, Order, Sparse, Storage, dense};
-use crate::{Result, Scalar};
-
-/// V with contiguous columns: the caller's memory where its order allows, else a reordered copy.
-pub(crate) enum Columns<'a, T> {
-    Borrowed(Matrix<'a, T>),
-    Dense(Mat<T>),
-    Sparse(Sparse<T>),
-}
+use super::{IndexSlice, Matrix, Order, Storage};
+use crate::Scalar;
 
 /// One column: all entries, or the stored ones with their rows.
 pub(crate) enum Column<'a, T> {
@@ -16,29 +9,13 @@ pub(crate) enum Column<'a, T> {
     Sparse(IndexSlice<'a>, &'a [T]),
 }
 
-impl<'a, T: Scalar> Columns<'a, T> {
-    pub fn new(v: Matrix<'a, T>) -> Result<Self> {
-        Ok(match (v.order(), v.storage()) {
-            (Order::Columns, _) => Columns::Borrowed(v),
-            (Order::Rows, Storage::Sparse { .. }) => Columns::Sparse(Sparse::reordered(v)?),
-            (Order::Rows, Storage::Dense(data)) => {
-                let mut copy = Mat::try_zeros(v.rows(), v.cols())?;
-                dense::transpose(v.cols(), v.rows(), data, copy.as_mut_slice());
-                Columns::Dense(copy)
-            }
-        })
-    }
-
-    pub fn view(&self) -> Matrix<'_, T> {
-        match self {
-            Columns::Borrowed(v) => *v,
-            Columns::Dense(m) => m.into(),
-            Columns::Sparse(s) => s.view(),
-        }
-    }
-}
-
 impl<'a, T: Scalar> Matrix<'a, T> {
+    /// Dense columns of `rows` numbers each.
+    pub(crate) fn by_columns(rows: usize, cols: usize, data: &'a [T]) -> Self {
+        debug_assert_eq!(data.len(), rows * cols);
+        Self { rows, cols, order: Order::Columns, storage: Storage::Dense(data) }
+    }
+
     /// Column `j` of a matrix stored by columns.
     #[inline]
     pub(crate) fn column(&self, j: usize) -> Column<'a, T> {

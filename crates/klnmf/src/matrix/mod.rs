@@ -8,19 +8,21 @@ mod columns;
 mod dense;
 mod sparse;
 
-pub(crate) use columns::{Column, Columns};
+pub(crate) use columns::Column;
 pub use dense::Mat;
 pub use sparse::{Indices, Sparse};
 
 use crate::parallel::Pool;
 use crate::{Error, Result, Scalar};
+use rayon::prelude::*;
 pub(crate) use sparse::Index;
+use std::ops::Range;
 
-/// Writes the transpose of `from` to `to`, on all threads.
-pub(crate) fn transpose_into<T: Scalar>(pool: &Pool, from: &Mat<T>, to: &mut Mat<T>) {
-    let (rows, cols) = (from.rows(), from.cols());
+/// Writes the transpose of column-major numbers, `rows` to a column, to `to`, on all threads.
+pub(crate) fn transpose_into<T: Scalar>(pool: &Pool, (rows, from): (usize, &[T]), to: &mut Mat<T>) {
+    let cols = to.rows();
     pool.panels(64, (to.as_mut_slice(), cols), (&mut vec![(); rows], 1), |first, to, _| {
-        dense::transpose_part(rows, cols, from.as_slice(), first, to);
+        dense::transpose_part(rows, cols, from, first, to);
     });
 }
 
@@ -84,6 +86,14 @@ impl IndexSlice<'_> {
         match self {
             IndexSlice::U32(s) => s[i] as usize,
             IndexSlice::U64(s) => s[i] as usize,
+        }
+    }
+
+    /// How many of the rising indices at some positions are below `x`.
+    pub(crate) fn count_below(&self, positions: Range<usize>, x: usize) -> usize {
+        match self {
+            IndexSlice::U32(s) => s[positions].partition_point(|i| (*i as usize) < x),
+            IndexSlice::U64(s) => s[positions].partition_point(|i| (*i as usize) < x),
         }
     }
 
@@ -193,10 +203,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
 
     /// Calls `f` with row, column and value of every entry, or of every stored one, in the order of storage.
     pub fn for_each(&self, mut f: impl FnMut(usize, usize, T)) {
-        let (lines, across) = match self.order {
-            Order::Columns => (self.cols, self.rows),
-            Order::Rows => (self.rows, self.cols),
-        };
+        let (lines, across) = self.order.lines(self.rows, self.cols);
         let mut call = |line: usize, at: usize, value: T| match self.order {
             Order::Columns => f(at, line, value),
             Order::Rows => f(line, at, value),
@@ -267,10 +274,21 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     /// Checks that every entry is finite and not negative, and so is their sum; the error names the first entry, in storage
     /// order, that is not.
     pub fn check(&self) -> Result<()> {
+        self.check_entries()?;
+        if self.sum().is_finite() { Ok(()) } else { Err(Error::SumOverflow) }
+    }
+
+    /// The same without the sum; on all threads if this is called in a pool.
+    pub(crate) fn check_entries(&self) -> Result<()> {
         let bad = |v: &T| !(v.is_finite() && *v >= T::ZERO);
         // A fold without early exit is several times faster on good data, and data is mostly good.
-        if !self.values().chunks(4096).any(|chunk| chunk.iter().fold(false, |any, v| any | bad(v))) {
-            return if self.sum().is_finite() { Ok(()) } else { Err(Error::SumOverflow) };
+        let any_bad = |chunk: &[T]| chunk.iter().fold(false, |any, v| any | bad(v));
+        let any = match rayon::current_thread_index() {
+            Some(_) => self.values().par_chunks(1 << 16).any(any_bad),
+            None => self.values().chunks(4096).any(any_bad),
+        };
+        if !any {
+            return Ok(());
         }
         let at = self.values().iter().position(bad).unwrap_or(0);
         let (row, col) = Positions::new(self).of(at);
@@ -286,7 +304,8 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         self.storage
     }
 
-    fn values(&self) -> &'a [T] {
+    /// All entries, or the stored ones, as they lie.
+    pub(crate) fn values(&self) -> &'a [T] {
         match self.storage {
             Storage::Dense(data) => data,
             Storage::Sparse { val, .. } => val,

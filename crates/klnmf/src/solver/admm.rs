@@ -10,10 +10,11 @@
 //! The method is not indifferent to the scale of V, since one ρ serves constraints of different size. Without a given ρ
 //! it works on V/u with u the mean of V, so W/√u and H/√u, and ρ = 10; with a given ρ on V as it is.
 
-use super::{Factors, Method, Side, Update};
-use crate::block::Half;
+use super::method::{Factors, Method};
+use super::{Setup, Side, State, Update};
 use crate::linalg::{View, cholesky, cholesky_solve, gram, matmul};
-use crate::parallel::Pool;
+use crate::matrix::Matrix;
+use crate::parallel::{Pool, total};
 use crate::{Mat, Result, Scalar, kernel};
 
 /// Columns of an n × m array, or rows of Y, that one task works on.
@@ -22,9 +23,13 @@ const PANEL: usize = 32;
 /// The penalty where none is given, for a V of mean 1.
 const RHO: f64 = 10.0;
 
-pub(crate) struct Admm<'a, 'v, T> {
+/// The names of its arrays in a stored state.
+const ARRAYS: [&str; 6] = ["y", "z", "alpha_y", "alpha_z", "alpha_x", "x"];
+
+/// The splitting variables and their multipliers.
+pub struct Admm<'a, T> {
     pool: &'a Pool,
-    v: &'a Half<'v, T>,
+    v: Matrix<'a, T>,
     update: Update,
     rho: T,
     /// The unit in which V is measured, and its square root for the factors.
@@ -40,45 +45,44 @@ pub(crate) struct Admm<'a, 'v, T> {
     x: Mat<T>,
 }
 
-impl<'a, 'v, T: Scalar> Admm<'a, 'v, T> {
-    pub fn new(
-        pool: &'a Pool,
-        v: &'a Half<'v, T>,
-        factors: &Factors<T>,
-        rho: Option<f64>,
-        update: Update,
-    ) -> Result<Self> {
-        let (r, n, m) = (factors.h.rows(), factors.wt.cols(), factors.h.cols());
-        let mean = v.sums.iter().sum::<f64>() / (n as f64 * m as f64);
-        let unit = if rho.is_some() || mean == 0.0 { 1.0 } else { mean };
-        let root = T::from_f64(unit.sqrt());
-        let mut new = Self {
-            pool,
-            v,
-            update,
-            rho: T::from_f64(rho.unwrap_or(RHO)),
-            unit: T::from_f64(unit),
-            root,
-            yt: scaled(factors.wt.clone(), T::ONE / root),
-            z: scaled(factors.h.clone(), T::ONE / root),
-            alpha_y: Mat::zeros(r, n),
-            alpha_z: Mat::zeros(r, m),
-            alpha_x: Mat::try_zeros(n, m)?,
-            x: Mat::try_zeros(n, m)?,
-        };
-        let (yt, z) = (&new.yt, &new.z);
-        let mut units = vec![(); m];
-        pool.panels(PANEL, (new.x.as_mut_slice(), n), (&mut units, 1), |first, x, units| {
-            let z = View::columns(&z.as_slice()[first * r..], r, units.len(), r);
-            matmul(x, n, View::of(yt).t(), z, false);
-        });
-        Ok(new)
-    }
+/// See [`Solver::Admm`](crate::Solver::Admm), and [`Solver::AdmmAuthors`](crate::Solver::AdmmAuthors), where ρ is given.
+pub fn build<'a, T: Scalar>(
+    setup: &Setup<'a, T>,
+    factors: &Factors<Mat<T>>,
+) -> Result<Box<dyn Method<T> + 'a>> {
+    let (pool, v, rho) = (setup.pool, setup.columns, setup.settings.rho);
+    let (r, n, m) = (factors.h.rows(), factors.wt.cols(), factors.h.cols());
+    let mean = total(setup.data[0].sums().iter().copied()) / (n as f64 * m as f64);
+    let unit = if rho.is_some() || mean == 0.0 { 1.0 } else { mean };
+    let root = T::from_f64(unit.sqrt());
+    let mut new = Admm {
+        pool,
+        v,
+        update: setup.settings.update,
+        rho: T::from_f64(rho.unwrap_or(RHO)),
+        unit: T::from_f64(unit),
+        root,
+        yt: scaled(factors.wt.clone(), T::ONE / root),
+        z: scaled(factors.h.clone(), T::ONE / root),
+        alpha_y: Mat::zeros(r, n),
+        alpha_z: Mat::zeros(r, m),
+        alpha_x: Mat::try_zeros(n, m)?,
+        x: Mat::try_zeros(n, m)?,
+    };
+    let (yt, z) = (&new.yt, &new.z);
+    let mut units = vec![(); m];
+    pool.panels(PANEL, (new.x.as_mut_slice(), n), (&mut units, 1), |first, x, units| {
+        let z = View::columns(&z.as_slice()[first * r..], r, units.len(), r);
+        matmul(x, n, View::of(yt).t(), z, false);
+    });
+    Ok(Box::new(new))
+}
 
+impl<T: Scalar> Admm<'_, T> {
     /// X, then α_X: YZ is formed in the place of X + α_X/ρ, which it becomes again.
     fn update_x(&mut self) {
         let (n, r) = (self.yt.cols(), self.yt.rows());
-        let (yt, z, rho, unit, v) = (&self.yt, &self.z, self.rho, self.unit, self.v.view());
+        let (yt, z, rho, unit, v) = (&self.yt, &self.z, self.rho, self.unit, self.v);
         let (x, alpha) = (self.x.as_mut_slice(), self.alpha_x.as_mut_slice());
         self.pool.panels(PANEL, (x, n), (alpha, n), |first, x, alpha| {
             let z = View::columns(&z.as_slice()[first * r..], r, x.len() / n, r);
@@ -90,8 +94,8 @@ impl<'a, 'v, T: Scalar> Admm<'a, 'v, T> {
     }
 }
 
-impl<T: Scalar> Method<T> for Admm<'_, '_, T> {
-    fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
+impl<T: Scalar> Method<T> for Admm<'_, T> {
+    fn sweep(&mut self, factors: &mut Factors<Mat<T>>, steps: usize) {
         let (h_moves, w_moves) = (self.update.moves(Side::H), self.update.moves(Side::W));
         let Factors { wt, h } = factors;
         rescale(h, T::ONE / self.root, h_moves);
@@ -114,6 +118,19 @@ impl<T: Scalar> Method<T> for Admm<'_, '_, T> {
         }
         rescale(h, self.root, h_moves);
         rescale(wt, self.root, w_moves);
+    }
+
+    fn save(&self, state: &mut State) {
+        let Self { yt, z, alpha_y, alpha_z, alpha_x, x, .. } = self;
+        for (name, array) in ARRAYS.iter().zip([yt, z, alpha_y, alpha_z, alpha_x, x]) {
+            state.put_array(name, array);
+        }
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        let Self { yt, z, alpha_y, alpha_z, alpha_x, x, .. } = self;
+        let arrays = [yt, z, alpha_y, alpha_z, alpha_x, x];
+        ARRAYS.iter().zip(arrays).try_for_each(|(name, array)| state.fill(name, array))
     }
 }
 

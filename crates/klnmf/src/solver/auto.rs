@@ -2,17 +2,19 @@
 //!
 //! Extrapolated multiplicative updates come first: coordinate methods take a random start at its word and settle early, in a
 //! poor place. Then block Newton steps, which gain more for the work on all data that were tried; but they carry no guarantee.
-//! After a window of accesses in which several of them had to be taken back, multiplicative updates are tried again, and kept
+//! After a window of iterations in which several of them had to be taken back, multiplicative updates are tried again, and kept
 //! while a window of them lowers ln D by more for the work than that one did. Work is counted, not timed, so the choice is the
 //! same on every machine.
 
-use super::extrapolate::{Momentum, Walk};
+use super::extrapolated::{Extrapolated, Momentum};
+use super::method::{Factors, HalfStep, Local, Method};
 use super::mu::Mu;
 use super::newton::Newton;
-use super::{Factors, Method};
-use crate::Scalar;
+use super::{Setup, Side, State};
+use crate::block::DictionaryParts;
+use crate::{Mat, Result, Scalar};
 
-/// Accesses between two decisions.
+/// Iterations between two decisions.
 const WINDOW: usize = 10;
 
 /// Steps of a window that had to be taken back, from which on something must be wrong.
@@ -21,9 +23,9 @@ const TOO_OFTEN: usize = 3;
 /// The work on an entry of V in one half-step, in multiply-adds, as measured: a product takes one for each atom, and
 /// a division as much as twelve; the sums of a block of four weights 28, hence 7 for each atom; a row of the dictionary,
 /// gathered for a sparse column, 6 for each atom.
-fn work(r: usize, steps: usize, sparse: bool, newton: bool) -> f64 {
+fn work(r: usize, steps: usize, gathers: bool, newton: bool) -> f64 {
     let (r, steps, division) = (r as f64, steps as f64, 12.0);
-    let gathered = if sparse { 6.0 * r } else { 0.0 };
+    let gathered = if gathers { 6.0 * r } else { 0.0 };
     if newton {
         gathered + r + division + steps * (7.0 * r + division)
     } else {
@@ -53,43 +55,86 @@ impl Stage {
     }
 }
 
+impl Stage {
+    fn save(self, state: &mut State) {
+        let (stage, to_beat) = match self {
+            Stage::WarmUp => (0.0, 0.0),
+            Stage::Newton => (1.0, 0.0),
+            Stage::Cheap { to_beat } => (2.0, to_beat),
+        };
+        state.put("stage", stage);
+        state.put("to_beat", to_beat);
+    }
+
+    fn load(state: &State) -> Result<Self> {
+        let to_beat = state.number("to_beat")?;
+        Ok(match state.number("stage")? {
+            0.0 => Stage::WarmUp,
+            1.0 => Stage::Newton,
+            _ => Stage::Cheap { to_beat },
+        })
+    }
+}
+
 /// Extrapolated multiplicative updates and block Newton steps in turn.
-pub(crate) struct Auto<'a, 'v, T> {
-    walk: Walk<'a, 'v, T>,
-    sparse: bool,
-    steadfast: bool,
+pub struct Auto<'a, T: Scalar> {
+    walk: Extrapolated<T, Local<'a, T>>,
+    gathers: bool,
+    newton_only: bool,
     /// Of multiplicative updates and of Newton.
     momenta: [Momentum; 2],
     stage: Stage,
-    /// Of this window: accesses and work so far, and the divergence it began with.
-    accesses: usize,
+    /// Of this window: iterations and work so far, and the divergence it began with.
+    iterations: usize,
     work: f64,
     f: f64,
 }
 
-impl<'a, 'v, T: Scalar> Auto<'a, 'v, T> {
-    /// `begun`: the factors come from this method already. `steadfast`: Newton after the warm-up, whatever it achieves.
-    pub fn new(walk: Walk<'a, 'v, T>, sparse: bool, begun: bool, steadfast: bool) -> Self {
-        let (momenta, stage) =
-            ([Momentum::new(true), Momentum::new(false)], if begun { Stage::Newton } else { Stage::WarmUp });
-        Self { walk, sparse, steadfast, momenta, stage, accesses: 0, work: 0.0, f: f64::INFINITY }
+/// See [`Solver::Auto`](crate::Solver::Auto).
+pub fn build<'a, T: Scalar>(
+    setup: &Setup<'a, T>,
+    factors: &Factors<Mat<T>>,
+) -> Result<Box<dyn Method<T> + 'a>> {
+    Ok(Box::new(Auto::new(setup, factors, false)))
+}
+
+/// See [`Solver::Newton`](crate::Solver::Newton): after the warm-up nothing else, whatever it achieves.
+pub fn build_newton<'a, T: Scalar>(
+    setup: &Setup<'a, T>,
+    factors: &Factors<Mat<T>>,
+) -> Result<Box<dyn Method<T> + 'a>> {
+    Ok(Box::new(Auto::new(setup, factors, true)))
+}
+
+impl<'a, T: Scalar> Auto<'a, T> {
+    fn new(setup: &Setup<'a, T>, factors: &Factors<Mat<T>>, newton_only: bool) -> Self {
+        // Newton falls back to the primal-dual steps, which want the shares.
+        let parts = DictionaryParts { shares: true, ..HalfStep::<T>::parts(&Newton) };
+        let site = setup.site(factors, parts);
+        let gathers = site.gathers();
+        let walk = Extrapolated::new(site, setup.order(Side::H), factors, true);
+        let (momenta, stage) = (
+            [Momentum::new(true), Momentum::new(false)],
+            if setup.begun { Stage::Newton } else { Stage::WarmUp },
+        );
+        Self { walk, gathers, newton_only, momenta, stage, iterations: 0, work: 0.0, f: f64::INFINITY }
     }
 
     /// Some of `steps` steps; how many.
-    fn part(&mut self, factors: &mut Factors<T>, steps: usize) -> usize {
-        let (r, sparse, failures) = (factors.h.rows(), self.sparse, self.walk.failures);
+    fn part(&mut self, factors: &mut Factors<Mat<T>>, steps: usize) -> usize {
+        let (r, gathers, failures) = (factors.h.rows(), self.gathers, self.walk.failures);
         let (newton, [up, any]) = (self.stage == Stage::Newton, &mut self.momenta);
         let steps = if newton { steps } else { 1 };
         if newton {
-            self.walk.sweep(&mut Newton, any, factors, steps);
+            self.walk.sweep(&Newton, any, factors, steps);
         } else {
-            self.walk.sweep(&mut Mu::default(), up, factors, steps);
+            self.walk.sweep(&Mu, up, factors, steps);
         }
-        self.accesses += steps;
-        self.work += work(r, steps, sparse, newton);
+        self.iterations += steps;
+        self.work += work(r, steps, gathers, newton);
         if self.walk.failures > failures {
             // What was taken back: half a sweep of its own, and a sweep of multiplicative updates instead.
-            self.work += 0.5 * work(r, steps, sparse, newton) + work(r, steps, sparse, false);
+            self.work += 0.5 * work(r, steps, gathers, newton) + work(r, steps, gathers, false);
         }
         steps
     }
@@ -98,17 +143,17 @@ impl<'a, 'v, T: Scalar> Auto<'a, 'v, T> {
     fn decide(&mut self) {
         let fell = (self.f / self.walk.f).ln();
         let rate = if fell.is_finite() { fell / self.work } else { 0.0 };
-        let stage = if self.steadfast { Stage::Newton } else { self.stage.next(rate, self.walk.failures) };
+        let stage = if self.newton_only { Stage::Newton } else { self.stage.next(rate, self.walk.failures) };
         if (stage == Stage::Newton) != (self.stage == Stage::Newton) {
             self.walk.settle();
         }
         (self.stage, self.walk.failures) = (stage, 0);
-        (self.accesses, self.work, self.f) = (0, 0.0, self.walk.f);
+        (self.iterations, self.work, self.f) = (0, 0.0, self.walk.f);
     }
 }
 
-impl<T: Scalar> Method<T> for Auto<'_, '_, T> {
-    fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
+impl<T: Scalar> Method<T> for Auto<'_, T> {
+    fn sweep(&mut self, factors: &mut Factors<Mat<T>>, steps: usize) {
         let mut left = steps;
         while left > 0 {
             left -= self.part(factors, left);
@@ -116,36 +161,42 @@ impl<T: Scalar> Method<T> for Auto<'_, '_, T> {
                 // There is no rate from the start, whose divergence nobody has measured.
                 (self.work, self.f) = (0.0, self.walk.f);
             }
-            if self.accesses >= WINDOW {
+            if self.iterations >= WINDOW {
                 self.decide();
             }
         }
     }
 
-    fn into_latest(self: Box<Self>) -> Option<Factors<T>> {
-        Some(self.walk.x)
+    fn latest(&self) -> Option<Factors<Mat<T>>> {
+        Some(self.walk.latest())
+    }
+
+    fn save(&self, state: &mut State) {
+        self.walk.save(state);
+        self.stage.save(state);
+        let [up, any] = &self.momenta;
+        let numbers = [
+            ("t.mu", up.t),
+            ("t.newton", any.t),
+            ("window.iterations", self.iterations as f64),
+            ("window.work", self.work),
+            ("window.f", self.f),
+        ];
+        numbers.iter().for_each(|(name, value)| state.put(name, *value));
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.walk.load(state)?;
+        self.stage = Stage::load(state)?;
+        self.momenta[0].t = state.number("t.mu")?;
+        self.momenta[1].t = state.number("t.newton")?;
+        self.iterations = state.number("window.iterations")? as usize;
+        self.work = state.number("window.work")?;
+        self.f = state.number("window.f")?;
+        Ok(())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn newton_goes_on_until_it_fails_and_comes_back_when_the_other_does_no_better() {
-        assert_eq!(Stage::WarmUp.next(1.0, 5), Stage::Newton);
-        assert_eq!(Stage::Newton.next(0.0, TOO_OFTEN - 1), Stage::Newton);
-        let cheap = Stage::Newton.next(0.25, TOO_OFTEN);
-        assert_eq!(cheap, Stage::Cheap { to_beat: 0.25 });
-        assert_eq!(cheap.next(0.5, 0), cheap);
-        assert_eq!(cheap.next(0.25, 0), Stage::Newton);
-    }
-
-    #[test]
-    fn work_grows_with_what_is_done() {
-        assert!(work(10, 1, false, true) > work(10, 1, false, false));
-        assert!(work(10, 1, true, false) > work(10, 1, false, false));
-        // A second step on a gathered column costs less than the first.
-        assert!(work(10, 2, true, true) < 2.0 * work(10, 1, true, true));
-    }
-}
+#[path = "../../tests/unit/auto.rs"]
+mod tests;

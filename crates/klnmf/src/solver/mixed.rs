@@ -1,13 +1,14 @@
-//! Two precisions: the early accesses in f32, which takes half the time, the rest in f64.
+//! Two precisions: the early iterations in f32, which takes half the time, the rest in f64.
 //!
 //! The method in f32 reads V in f64 and converts it block by block, so there is no second V. What it shows is its factors in
-//! f64; certificates are always those of f64 and of V itself. It gives way to the method in f64 as soon as ten accesses, after
-//! the first ten, lower the divergence by less than 1e-6 of ΣV, which is where the rounding errors of f32 begin to tell.
+//! f64; certificates are always those of f64 and of V itself. It gives way to the method in f64 as soon as ten iterations,
+//! after the first ten, lower the divergence by less than 1e-6 of ΣV, which is where the rounding errors of f32 begin to tell.
 
-use super::{Factors, Method};
+use super::method::{Factors, Method};
+use super::{Build, Builder, Setup, State, Update};
 use crate::factorize::Info;
 use crate::matrix::Matrix;
-use crate::{Mat, Scalar};
+use crate::{Mat, Result};
 
 /// What f32 can tell from the rest of the divergence, in units of ΣV.
 const LITTLE: f64 = 1e-6;
@@ -15,51 +16,102 @@ const LITTLE: f64 = 1e-6;
 /// or a quotient leaves that range after all, the divergence does not fall any more, and f64 takes over.
 const RANGE: std::ops::RangeInclusive<f64> = 1e-25..=1e25;
 
-/// What makes the method in f64, from the factors that it goes on with.
-pub(crate) type MakeLate<'a> = Box<dyn Fn(&Factors<f64>) -> Box<dyn Method<f64> + 'a> + 'a>;
-
 /// A method in f32 that gives way to one in f64.
-pub(crate) struct Mixed<'a> {
+struct Mixed<'a> {
     early: Option<Early<'a>>,
     late: Option<Box<dyn Method<f64> + 'a>>,
-    make_late: MakeLate<'a>,
+    setup: Setup<'a, f64>,
+    make_late: Build<f64>,
     /// The divergence when it was last told, and how often it was.
     divergence: f64,
     told: usize,
-    /// The factors that it began with and their divergence: those of a start that is a solution already may be better than
-    /// all that f32 can do.
-    start: Option<(Factors<f64>, f64)>,
 }
 
+/// What there is while the work is in f32.
 struct Early<'a> {
     method: Box<dyn Method<f32> + 'a>,
-    factors: Factors<f32>,
+    factors: Factors<Mat<f32>>,
     over: bool,
+    /// The factors that it began with and their divergence: those of a start that is a solution already may be better than
+    /// all that f32 can do.
+    start: Factors<Mat<f64>>,
+    divergence: f64,
+}
+
+/// The method of the settings with its early iterations in f32, if settings and numbers allow it: then the factors, whose
+/// divergence is given, become normalised. A stored state has decided already.
+pub fn build<'a>(
+    setup: &Setup<'a, f64>,
+    build: &Builder,
+    factors: &mut Factors<Mat<f64>>,
+    divergence: f64,
+    state: Option<&State>,
+) -> Result<Option<Box<dyn Method<f64> + 'a>>> {
+    let settings = setup.settings;
+    if let Some(state) = state {
+        return if state.numbers.contains_key("mixed.told") {
+            let mut mixed = Mixed::new(setup, build, factors, divergence)?;
+            mixed.load(state)?;
+            Ok(Some(Box::new(mixed)))
+        } else {
+            Ok(None)
+        };
+    }
+    let wanted = settings.mixed.unwrap_or(settings.solver == crate::Solver::Auto);
+    let allowed = settings.solver.spec().may_mix && settings.update == Update::Both && settings.fixed == 0;
+    if !wanted || !allowed {
+        return Ok(None);
+    }
+    let mut normal = factors.clone();
+    normal.normalize(0);
+    if !fits(setup.columns, &normal) {
+        return Ok(None);
+    }
+    *factors = normal;
+    Ok(Some(Box::new(Mixed::new(setup, build, factors, divergence)?)))
+}
+
+/// Whether f32 can stand in for f64.
+fn fits(v: Matrix<'_, f64>, factors: &Factors<Mat<f64>>) -> bool {
+    let in_range = |x: &f64| *x == 0.0 || RANGE.contains(x);
+    let all = |numbers: &[f64]| numbers.iter().all(in_range);
+    all(v.values()) && all(factors.wt.as_slice()) && all(factors.h.as_slice())
 }
 
 impl<'a> Mixed<'a> {
-    /// `factors` are those of `start`, which has this divergence, as in [`narrow`].
-    pub fn new(
-        start: (Factors<f64>, f64),
-        factors: Factors<f32>,
-        early: Box<dyn Method<f32> + 'a>,
-        make_late: MakeLate<'a>,
-    ) -> Self {
-        let early = Early { method: early, factors, over: false };
-        Self { early: Some(early), late: None, make_late, divergence: start.1, told: 0, start: Some(start) }
+    fn new(
+        setup: &Setup<'a, f64>,
+        build: &Builder,
+        start: &Factors<Mat<f64>>,
+        divergence: f64,
+    ) -> Result<Self> {
+        let &Setup { settings, pool, data, columns, narrow, .. } = setup;
+        // Methods that may mix do not read V by columns.
+        let none = Matrix::by_columns(0, 0, &[]);
+        let early = Setup { settings, pool, data: narrow, columns: none, narrow, begun: false };
+        let late = Setup { settings, pool, data, columns, narrow, begun: true };
+        let factors = start.cast();
+        let method = (build.f32)(&early, &factors)?;
+        let early = Early { method, factors, over: false, start: start.clone(), divergence };
+        Ok(Self { early: Some(early), late: None, setup: late, make_late: build.f64, divergence, told: 0 })
+    }
+
+    /// The method in f64 takes over.
+    fn switch(&mut self, factors: &mut Factors<Mat<f64>>) {
+        if let Some(early) = self.early.take()
+            && self.divergence > early.divergence
+        {
+            factors.copy_from(&early.start);
+        }
+        // The same method was built in f32 before, and allocates no more than that one did.
+        self.late = (self.make_late)(&self.setup, factors).ok();
     }
 }
 
 impl Method<f64> for Mixed<'_> {
-    fn sweep(&mut self, factors: &mut Factors<f64>, steps: usize) {
+    fn sweep(&mut self, factors: &mut Factors<Mat<f64>>, steps: usize) {
         if self.early.as_ref().is_some_and(|early| early.over) {
-            self.early = None;
-            if let Some((start, divergence)) = self.start.take()
-                && self.divergence > divergence
-            {
-                factors.copy_from(&start);
-            }
-            self.late = Some((self.make_late)(factors));
+            self.switch(factors);
         }
         match (&mut self.early, &mut self.late) {
             (Some(early), _) => {
@@ -71,23 +123,19 @@ impl Method<f64> for Mixed<'_> {
         }
     }
 
-    fn into_latest(self: Box<Self>) -> Option<Factors<f64>> {
-        let Self { early, late, start, divergence: now, .. } = *self;
-        let Some(early) = early else { return late?.into_latest() };
-        match start {
-            Some((start, divergence)) if now > divergence => Some(start),
-            _ => early
-                .method
-                .into_latest()
-                .map(|latest| Factors { wt: convert(&latest.wt), h: convert(&latest.h) }),
+    fn latest(&self) -> Option<Factors<Mat<f64>>> {
+        match (&self.early, &self.late) {
+            (Some(early), _) if self.divergence > early.divergence => Some(early.start.clone()),
+            (Some(early), _) => early.method.latest().map(|latest| latest.cast()),
+            (None, late) => late.as_ref()?.latest(),
         }
     }
 
-    fn hears(&self) -> bool {
+    fn wants_progress(&self) -> bool {
         self.early.is_some()
     }
 
-    fn hear(&mut self, info: &Info) {
+    fn observe(&mut self, info: &Info) {
         if let Some(early) = &mut self.early {
             let fell = self.divergence - info.divergence > LITTLE * info.sum;
             // Multiplicative updates come first, and some starts they cannot move.
@@ -96,22 +144,51 @@ impl Method<f64> for Mixed<'_> {
             self.divergence = info.divergence;
         }
     }
+
+    fn is_mixed(&self) -> bool {
+        true
+    }
+
+    fn save(&self, state: &mut State) {
+        state.put("mixed.told", self.told as f64);
+        state.put("mixed.divergence", self.divergence);
+        if let Some(late) = &self.late {
+            return late.save(state);
+        }
+        if let Some(early) = &self.early {
+            let mut inner = State::new(state.solver);
+            early.method.save(&mut inner);
+            early.factors.save("", &mut inner);
+            state.put_part("f32", inner);
+            early.start.save("start.", state);
+            state.put("start.divergence", early.divergence);
+            state.put("f32.over", f64::from(u8::from(early.over)));
+        }
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.told = state.number("mixed.told")? as usize;
+        self.divergence = state.number("mixed.divergence")?;
+        let Some(early) = &mut self.early else { return Ok(()) };
+        if state.numbers.contains_key("f32.over") {
+            let inner = state.part("f32");
+            early.method.load(&inner)?;
+            early.factors.load("", &inner)?;
+            early.start.load("start.", state)?;
+            early.divergence = state.number("start.divergence")?;
+            early.over = state.number("f32.over")? != 0.0;
+            return Ok(());
+        }
+        let factors = early.start.clone();
+        self.early = None;
+        let mut late = (self.make_late)(&self.setup, &factors)?;
+        late.load(state)?;
+        self.late = Some(late);
+        Ok(())
+    }
 }
 
-/// The factors in f32, if they and V are such that f32 can stand in for f64.
-pub(crate) fn narrow(v: Matrix<'_, f64>, factors: &Factors<f64>) -> Option<Factors<f32>> {
-    let mut fits = true;
-    v.for_each(|_, _, value| fits &= value <= 0.0 || RANGE.contains(&value));
-    let all = |m: &Mat<f64>| m.as_slice().iter().all(|x| *x == 0.0 || RANGE.contains(x));
-    (fits && all(&factors.wt) && all(&factors.h))
-        .then(|| Factors { wt: convert(&factors.wt), h: convert(&factors.h) })
-}
-
-fn convert<T: Scalar, S: Scalar>(m: &Mat<T>) -> Mat<S> {
-    Mat::from_fn(m.rows(), m.cols(), |i, j| S::from_f64(m[(i, j)].to_f64()))
-}
-
-fn widen(from: &Factors<f32>, to: &mut Factors<f64>) {
+fn widen(from: &Factors<Mat<f32>>, to: &mut Factors<Mat<f64>>) {
     let one = |from: &Mat<f32>, to: &mut Mat<f64>| {
         to.as_mut_slice().iter_mut().zip(from.as_slice()).for_each(|(to, from)| *to = f64::from(*from));
     };

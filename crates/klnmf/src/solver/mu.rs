@@ -1,88 +1,64 @@
 //! Multiplicative updates (Lee & Seung 2000), which are also the EM algorithm:
 //!
-//! x ← x ∘ ρ,  ρ = Kᵀ(a/Kx) / Kᵀ1.
+//! x ← x ∘ g/c,  g = Kᵀ(a/Kx),  c = Kᵀ1.
 //!
-//! Each step lowers the divergence or leaves it. A zero stays zero for ever.
+//! Each step lowers the divergence or leaves it. A zero stays zero for ever. The updates of single weights do not need one
+//! another, so this also holds where some weights are held.
 
-use super::{HalfState, HalfStep, Measuring, Side};
-use crate::kernel::simd;
-use crate::map::{Logs, Ratio};
-use crate::{Mat, Scalar};
+use super::method::{Alternation, Column, Factors, HalfStep, Method};
+use super::{Setup, Side};
+use crate::block::{Block, DictionaryParts, Work};
+use crate::{Mat, Result, Scalar};
 
-/// The method has no state of its own.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Mu {
-    /// The first so many columns of W stay as they are. The updates of single weights do not need one another, so the
-    /// divergence still falls.
-    pub fixed: usize,
+/// The half-step has no state of its own.
+pub struct Mu;
+
+/// Parts, W or H first, and no warm-up.
+pub fn build<'a, T: Scalar>(
+    setup: &Setup<'a, T>,
+    factors: &Factors<Mat<T>>,
+) -> Result<Box<dyn Method<T> + 'a>> {
+    let (site, order) = (setup.site(factors, HalfStep::<T>::parts(&Mu)), setup.order(Side::H));
+    Ok(Box::new(Alternation { site, step: &Mu, order, warm_up: 0 }))
 }
 
-impl Mu {
-    /// The weights of a column that stay.
-    fn fixed(&self, side: Side) -> usize {
-        match side {
-            Side::H => 0,
-            Side::W => self.fixed,
-        }
+/// The authors' program moves W first.
+pub fn build_authors<'a, T: Scalar>(
+    setup: &Setup<'a, T>,
+    factors: &Factors<Mat<T>>,
+) -> Result<Box<dyn Method<T> + 'a>> {
+    let (site, order) = (setup.site(factors, HalfStep::<T>::parts(&Mu)), setup.order(Side::W));
+    Ok(Box::new(Alternation { site, step: &Mu, order, warm_up: 0 }))
+}
+
+impl<S: Scalar> HalfStep<S> for Mu {
+    fn name(&self) -> &'static str {
+        "mu"
     }
-}
 
-impl<T: Scalar> HalfStep<T> for Mu {
-    fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
-        half.dictionary.set(half.pool, kt);
-        let from = self.fixed(half.side);
-        half.for_each_block(x, |b, x, _, work| {
-            let g = &mut work.small[0];
-            for _ in 0..steps {
-                b.pass_map(x, Some(g), &mut work.tile, &mut Ratio::new(b.a));
-                for (x, g) in x.chunks_mut(b.r).zip(g.chunks(b.r)) {
-                    multiply(&mut x[from..], &g[from..], &b.k_sum[from..]);
-                }
-            }
-        });
+    fn parts(&self) -> DictionaryParts {
+        DictionaryParts::default()
     }
-}
 
-impl<T: Scalar> Measuring<T> for Mu {
-    fn update_and_measure(
-        &mut self,
-        half: &mut HalfState<'_, '_, T>,
-        kt: &Mat<T>,
-        x: &mut Mat<T>,
+    fn run(
+        &self,
+        blocks: &[Block<'_, S>],
+        x: &mut [S],
+        columns: &mut [Column],
         steps: usize,
-    ) -> f64 {
-        half.dictionary.set(half.pool, kt);
-        let from = self.fixed(half.side);
-        let divergence = half.measure(x, |b, x, values, work| {
-            let g = &mut work.small[0];
-            let mut logs = Logs::new(b.a, b.a);
-            b.pass_map(x, Some(g), &mut work.tile, &mut logs);
-            b.divergences(&logs, x, values);
-            for (x, g) in x.chunks_mut(b.r).zip(g.chunks(b.r)) {
-                multiply(&mut x[from..], &g[from..], &b.k_sum[from..]);
+        measure: bool,
+        work: &mut Work<S>,
+    ) {
+        let (b, Work { tile, evidence, .. }) = (&blocks[0], work);
+        for step in 0..steps {
+            let measure = measure && step == 0;
+            b.evidence(x, measure, tile, evidence);
+            for (c, (x, g)) in x.chunks_mut(b.r).zip(evidence.g.chunks(b.r)).enumerate() {
+                if measure {
+                    columns[c].value = b.value(c, evidence.logs[c], x);
+                }
+                b.cost.multiply(c, x, g);
             }
-        });
-        if steps > 1 {
-            self.update(half, kt, x, steps - 1);
         }
-        divergence
     }
-}
-
-/// x ← x∘g/k. Atoms that are zero have no say and keep their weight; so does a weight whose factor overflows, which
-/// only happens where Kx has underflowed. A weight that falls below the smallest normal number divided by the machine's
-/// epsilon (1e-292 in f64, 1e-31 in f32) becomes zero: it is on its way there, and subnormal numbers are slow.
-pub(crate) fn multiply<T: Scalar>(x: &mut [T], g: &[T], k_sum: &[T]) {
-    simd(
-        #[inline(always)]
-        || {
-            for ((x, g), k) in x.iter_mut().zip(g).zip(k_sum) {
-                let next = *x * (*g / *k);
-                let next_or_zero = if next < T::TINY { T::ZERO } else { next };
-                // Selections, not branches, so that the loop vectorises; no comparison with NaN holds.
-                let usable = *k > T::ZERO && next < T::INFINITY;
-                *x = if usable { next_or_zero } else { *x };
-            }
-        },
-    );
 }

@@ -1,39 +1,45 @@
-//! Extrapolated multiplicative updates: those of [`mu`](super::mu), or of [`smooth`](super::smooth), on the way of
-//! [`extrapolate`](super::extrapolate).
+//! Extrapolated multiplicative updates: those of [`mu`](super::mu), or of [`smooth`](super::smooth), carried on as in
+//! [`extrapolated`](super::extrapolated).
 
-use super::extrapolate::{Momentum, Walk};
+use super::extrapolated::{Extrapolated, Momentum};
+use super::method::{Factors, HalfStep, Local, Method};
 use super::mu::Mu;
-use super::smooth::Smooth;
-use super::{Factors, Measuring, Method};
-use crate::Scalar;
+use super::{Setup, Side, State};
+use crate::{Mat, Result, Scalar};
 
-/// The walk, its steps and how far it is carried on.
-pub(crate) struct Mue<'a, 'v, T, S> {
-    pub walk: Walk<'a, 'v, T>,
-    step: S,
-    momentum: Momentum,
+/// The alternation, its steps and how far it is carried on.
+pub struct Mue<'a, T: Scalar, H> {
+    pub walk: Extrapolated<T, Local<'a, T>>,
+    pub step: H,
+    pub momentum: Momentum,
 }
 
-impl<'a, 'v, T: Scalar> Mue<'a, 'v, T, Mu> {
-    /// The first `fixed` columns of W stay as they are.
-    pub fn new(walk: Walk<'a, 'v, T>, fixed: usize) -> Self {
-        Self { walk, step: Mu { fixed }, momentum: Momentum::new(true) }
-    }
+/// See [`Solver::Mue`](crate::Solver::Mue).
+pub fn build<'a, T: Scalar>(
+    setup: &Setup<'a, T>,
+    factors: &Factors<Mat<T>>,
+) -> Result<Box<dyn Method<T> + 'a>> {
+    let site = setup.site(factors, HalfStep::<T>::parts(&Mu));
+    let walk = Extrapolated::new(site, setup.order(Side::H), factors, false);
+    Ok(Box::new(Mue { walk, step: Mu, momentum: Momentum::new(true) }))
 }
 
-impl<'a, 'v, T: Scalar> Mue<'a, 'v, T, Smooth> {
-    /// For the steps with pseudo-counts, where nothing ends at zero.
-    pub fn smooth(walk: Walk<'a, 'v, T>, step: Smooth) -> Self {
-        Self { walk, step, momentum: Momentum::new(false) }
-    }
-}
-
-impl<T: Scalar, S: Measuring<T>> Method<T> for Mue<'_, '_, T, S> {
-    fn sweep(&mut self, factors: &mut Factors<T>, steps: usize) {
-        self.walk.sweep(&mut self.step, &mut self.momentum, factors, steps);
+impl<T: Scalar, H: HalfStep<T>> Method<T> for Mue<'_, T, H> {
+    fn sweep(&mut self, factors: &mut Factors<Mat<T>>, steps: usize) {
+        self.walk.sweep(&self.step, &mut self.momentum, factors, steps);
     }
 
-    fn into_latest(self: Box<Self>) -> Option<Factors<T>> {
-        Some(self.walk.x)
+    fn latest(&self) -> Option<Factors<Mat<T>>> {
+        Some(self.walk.latest())
+    }
+
+    fn save(&self, state: &mut State) {
+        self.walk.save(state);
+        state.put("t", self.momentum.t);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.momentum.t = state.number("t")?;
+        self.walk.load(state)
     }
 }

@@ -8,7 +8,7 @@
 //! | g, h | for the four weights of a block: Kᵀt, and the upper triangle of KᵀDiag(u)K |
 //! | d | the change of the four weights |
 //!
-//! For the weights of a block the divergence has the gradient Kᵀ1 − g and the Hessian h. One pass over the rows brings z
+//! For the weights of a block the divergence has the gradient c − g and the Hessian h, with c = Kᵀ1. One pass over the rows brings z
 //! up to date with the change of the block before and adds up g and h; a quadratic program with four variables gives the
 //! next change. The quadratic model knows nothing of the pole at z = 0: a column in which a row with a > 0 has come to zero
 //! steps back. Eight columns are worked in turn with the same four atoms, and their quadratic programs side by side.
@@ -16,17 +16,18 @@
 // Loops over the columns of a group index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
-use super::newton_pass::{B, C, CHUNK, H, Pass, Sums};
-use super::{HalfState, HalfStep, Measuring};
-use crate::block::{Block, Work, take};
-use crate::kernel;
-use crate::lanes::Lanes;
-use crate::level::Level;
-use crate::map::{Logs, Map};
-use crate::{Mat, Scalar};
+use super::method::{Column, HalfStep};
+use crate::Scalar;
+use crate::block::{Block, DictionaryParts, MOST_BLOCKS, Work, take};
+use crate::cost::Cost;
+use crate::kernel::newton_pass::{B, C, H, Pass, Sums, block_pass, chunks, last_pass, totals};
+use crate::kernel::{self, Isa, Lanes, LogSums, TileMap};
 use std::array;
 use std::ops::Range;
 
+/// Where the rows of the upper triangle begin, and which of its entries lie on the diagonal.
+const FIRST: [usize; B] = [0, 4, 7, 9];
+const DIAGONAL: [bool; H] = [true, false, false, false, true, false, false, true, false, true];
 /// What Kx may not fall below, in units of the machine's epsilon and of the sum of the column.
 const FLOOR: f64 = 1e-3;
 /// In units of that floor, what z cannot be told from zero below: its rounding errors.
@@ -35,49 +36,54 @@ const ROUNDING: f64 = 2e3;
 const QP_SWEEPS: usize = 8;
 const QP_TOL: f64 = 1e-3;
 
-/// The method has no state of its own.
-pub(crate) struct Newton;
+/// The half-step has no state of its own.
+pub struct Newton;
 
-impl<T: Scalar> HalfStep<T> for Newton {
-    fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
-        half.dictionary.set(half.pool, kt);
-        half.for_each_group(x, |blocks, x, work| {
-            for (b, x, z) in each_with_z(blocks, x, &mut work.big[0]) {
+impl<S: Scalar> HalfStep<S> for Newton {
+    fn name(&self) -> &'static str {
+        "newton"
+    }
+
+    fn parts(&self) -> DictionaryParts {
+        DictionaryParts { atoms: true, arrays: true, ..DictionaryParts::default() }
+    }
+
+    fn together(&self) -> usize {
+        MOST_BLOCKS
+    }
+
+    fn run(
+        &self,
+        blocks: &[Block<'_, S>],
+        x: &mut [S],
+        mut columns: &mut [Column],
+        steps: usize,
+        measure: bool,
+        work: &mut Work<S>,
+    ) {
+        for (b, x, z) in each_with_z(blocks, x, &mut work.z) {
+            if measure {
+                let keep = Keep { z, p: b.p, height: b.height() };
+                let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, b.q) };
+                b.pass(x, None, &mut work.tile, &mut map);
+                for (c, (column, x)) in take(&mut columns, b.q).iter_mut().zip(x.chunks(b.r)).enumerate() {
+                    column.value = b.value(c, map.logs.sum(c), x);
+                }
+            } else {
                 keep_z(b, x, z, &mut work.tile);
             }
-            descend(blocks, x, work, steps, |_| false);
-        });
-    }
-}
-
-impl<T: Scalar> Measuring<T> for Newton {
-    fn update_and_measure(
-        &mut self,
-        half: &mut HalfState<'_, '_, T>,
-        kt: &Mat<T>,
-        x: &mut Mat<T>,
-        steps: usize,
-    ) -> f64 {
-        half.dictionary.set(half.pool, kt);
-        half.measure_groups(x, |blocks, x, mut values, work| {
-            for (b, x, z) in each_with_z(blocks, x, &mut work.big[0]) {
-                let keep = Keep { z, p: b.p, height: b.height() };
-                let mut map = KeepAndMeasure { keep, logs: Logs::new(b.a, b.a) };
-                b.pass_map(x, None, &mut work.tile, &mut map);
-                b.divergences(&map.logs, x, take(&mut values, b.q));
-            }
-            descend(blocks, x, work, steps, |_| false);
-        })
+        }
+        descend(blocks, x, work, steps, |_| false);
     }
 }
 
 /// z = Kx, each column padded.
-pub(crate) fn keep_z<T: Scalar>(b: &Block<'_, T>, x: &[T], z: &mut [T], tile: &mut [T]) {
-    b.pass_map(x, None, tile, &mut Keep { z, p: b.p, height: b.height() });
+pub fn keep_z<T: Scalar>(b: &Block<'_, T>, x: &[T], z: &mut [T], tile: &mut [T]) {
+    b.pass(x, None, tile, &mut Keep { z, p: b.p, height: b.height() });
 }
 
 /// Every block with its weights and its room for z.
-pub(crate) fn each_with_z<'a, T: Scalar>(
+pub fn each_with_z<'a, T: Scalar>(
     blocks: &'a [Block<'a, T>],
     mut x: &'a [T],
     mut z: &'a mut [T],
@@ -89,29 +95,30 @@ pub(crate) fn each_with_z<'a, T: Scalar>(
     })
 }
 
-/// Keeps z, each column padded.
-struct Keep<'a, T> {
-    z: &'a mut [T],
-    p: usize,
-    height: usize,
+/// Keeps z, its columns `height` apart.
+pub struct Keep<'a, T> {
+    pub z: &'a mut [T],
+    pub p: usize,
+    pub height: usize,
 }
 
-impl<T: Scalar> Map<T> for Keep<'_, T> {
+impl<T: Scalar> TileMap<T> for Keep<'_, T> {
     #[inline(always)]
-    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: Lanes<T, L>) -> Lanes<T, L> {
+    fn map<L: Lanes<T>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
         z.store(self.z, at + column * (self.height - self.p), live);
         z
     }
 }
 
-struct KeepAndMeasure<'a, T> {
-    keep: Keep<'a, T>,
-    logs: Logs<'a, T>,
+/// Keeps z and adds up the logarithms; the result is the quotient.
+pub struct KeepAndMeasure<'a, T> {
+    pub keep: Keep<'a, T>,
+    pub logs: LogSums<'a, T>,
 }
 
-impl<T: Scalar> Map<T> for KeepAndMeasure<'_, T> {
+impl<T: Scalar> TileMap<T> for KeepAndMeasure<'_, T> {
     #[inline(always)]
-    fn map<const L: usize>(&mut self, column: usize, at: usize, live: usize, z: Lanes<T, L>) -> Lanes<T, L> {
+    fn map<L: Lanes<T>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
         self.keep.map(column, at, live, z);
         self.logs.map(column, at, live, z)
     }
@@ -122,52 +129,56 @@ impl<T: Scalar> Map<T> for KeepAndMeasure<'_, T> {
     }
 }
 
-/// `sweeps` sweeps over the weights of the columns of some blocks, whose z, padded, are in `big[0]`; those columns of the
+/// `sweeps` sweeps over the weights of the columns of some blocks, whose z, padded, are in `work.z`; those columns of the
 /// group for which `skip` holds stay as they are.
-pub(crate) fn descend<T: Scalar>(
+pub fn descend<T: Scalar>(
     blocks: &[Block<'_, T>],
     x: &mut [T],
     work: &mut Work<T>,
     sweeps: usize,
     skip: impl Fn(usize) -> bool,
 ) {
-    let [z, a, zeros, ..] = &mut work.big;
-    if blocks[0].r < B {
-        zeros.fill(T::ZERO);
-    }
-    let (mut z, mut a, zeros) = (&mut z[..], &mut a[..], &*zeros);
-    let (level, mut sums) = (Level::get(), T::ROOM);
-    let old = &mut work.small[0][..x.len()];
+    let Work { z, a, zeros, x_then, .. } = work;
+    let (mut z, mut a, zeros) = (&mut z[..], &mut a[..], &zeros[..]);
+    let (isa, mut sums, r) = (Isa::get(), [Sums::ZERO; C], blocks[0].r);
+    let old = &mut x_then[..x.len()];
     old.copy_from_slice(x);
     let columns = blocks.iter().flat_map(|b| (0..b.q).map(move |c| (b, c)));
-    let weights = x.chunks_mut(blocks[0].r).zip(old.chunks(blocks[0].r));
+    let weights = x.chunks_mut(r).zip(old.chunks(r));
     let mut columns = columns.zip(weights).enumerate().filter_map(|(column, ((b, c), (x, old)))| {
         let height = b.height();
         let (z, a) = (take(&mut z, height), take(&mut a, height));
         if skip(column) {
             return None;
         }
-        a[..b.p].copy_from_slice(&b.a[c * b.p..][..b.p]);
-        a[b.p..].fill(T::ZERO);
-        z[b.p..].fill(T::ONE);
+        let mut data = &b.a[c * b.p..][..b.p];
+        if b.p < height {
+            // Whole registers: zeros after the data, which say nothing.
+            a[..b.p].copy_from_slice(data);
+            a[b.p..].fill(T::ZERO);
+            z[b.p..].fill(T::ONE);
+            data = a;
+        }
         let floor = (T::EPSILON * T::from_f64(FLOOR * b.sums[c])).max(T::TINY);
-        Some(Column { height, atoms: b.atoms, zeros, floor, a, z, x, old, d: [T::ZERO; B] })
+        let cost = b.cost.from(c);
+        Some(Weights { height, atoms: b.atoms, zeros, cost, floor, a: data, z, x, old, d: [T::ZERO; B] })
     });
     loop {
-        let group: [Option<Column<'_, T>>; C] = array::from_fn(|_| columns.next());
+        let group: [Option<Weights<'_, T>>; C] = array::from_fn(|_| columns.next());
         if group[0].is_none() {
             break;
         }
-        Group { level, r: blocks[0].r, k_sum: blocks[0].k_sum, columns: group, sums: &mut sums }.run(sweeps);
+        Group { isa, free: blocks[0].cost.held..r, columns: group, sums: &mut sums }.run(sweeps);
     }
 }
 
 /// A column that is being worked.
-struct Column<'a, T> {
+struct Weights<'a, T> {
     height: usize,
     atoms: &'a [T],
     /// What stands for an atom where r < B.
     zeros: &'a [T],
+    cost: Cost<'a, T>,
     /// What z may not fall below.
     floor: T,
     a: &'a [T],
@@ -179,17 +190,17 @@ struct Column<'a, T> {
     d: [T; B],
 }
 
-impl<T: Scalar> Column<'_, T> {
+impl<T: Scalar> Weights<'_, T> {
     /// Adds up g and h for the atoms from `first` on, on the rows of a chunk.
-    fn pass(&mut self, level: Level, before: usize, first: usize, start: usize, sums: &mut Sums<T>) {
-        let rows = start..(start + CHUNK / size_of::<T>()).min(self.height);
-        T::block_pass(level, &mut self.rows(before, first, rows), start == 0, sums);
+    fn pass(&mut self, isa: Isa, before: usize, first: usize, rows: Range<usize>, sums: &mut Sums<T>) {
+        let fresh = rows.start == 0;
+        block_pass(isa, &mut self.rows(before, first, rows), fresh, sums);
     }
 
     /// One tenth of the way back to the weights that it began with.
     fn step_back(&mut self) {
         let tenth = T::from_f64(0.1);
-        for (x, old) in self.x.iter_mut().zip(self.old) {
+        for (x, old) in self.x.iter_mut().zip(self.old).skip(self.cost.held) {
             let new = *x + tenth * (*old - *x);
             *x = if new < T::TINY { T::ZERO } else { new };
         }
@@ -202,8 +213,8 @@ impl<T: Scalar> Column<'_, T> {
     }
 
     /// The least z of a row with a > 0, after the change of the last block.
-    fn least(&mut self, level: Level, before: usize) -> T {
-        T::last_pass(level, &mut self.rows(before, before, 0..self.height))
+    fn least(&mut self, isa: Isa, before: usize) -> T {
+        last_pass(isa, &mut self.rows(before, before, 0..self.height))
     }
 
     fn rows(&mut self, before: usize, first: usize, rows: Range<usize>) -> Pass<'_, T> {
@@ -225,26 +236,26 @@ impl<T: Scalar> Column<'_, T> {
 
 /// Some columns with the same number of atoms.
 struct Group<'a, T> {
-    level: Level,
-    r: usize,
-    k_sum: &'a [T],
-    columns: [Option<Column<'a, T>>; C],
+    isa: Isa,
+    /// The weights that move.
+    free: Range<usize>,
+    columns: [Option<Weights<'a, T>>; C],
     sums: &'a mut [Sums<T>; C],
 }
 
 impl<T: Scalar> Group<'_, T> {
     fn run(mut self, sweeps: usize) {
-        let mut before = 0;
+        let mut before = self.free.start;
         for _ in 0..sweeps {
-            for block in 0..self.r.div_ceil(B) {
+            for block in 0..self.free.len().div_ceil(B) {
                 // The last block overlaps the one before rather than being short.
-                let first = (block * B).min(self.r.saturating_sub(B));
+                let first = self.free.start + (block * B).min(self.free.len().saturating_sub(B));
                 self.block(before, first);
                 before = first;
             }
         }
         for column in self.columns.iter_mut().flatten() {
-            if column.least(self.level, before) <= column.floor * T::from_f64(ROUNDING) && column.vanishes() {
+            if column.least(self.isa, before) <= column.floor * T::from_f64(ROUNDING) && column.vanishes() {
                 column.step_back();
             }
         }
@@ -252,32 +263,33 @@ impl<T: Scalar> Group<'_, T> {
 
     /// The weights from `first` on of every column.
     fn block(&mut self, before: usize, first: usize) {
-        let Self { level, r, k_sum, .. } = *self;
+        let isa = self.isa;
         let tallest = self.columns.iter().flatten().map(|c| c.height).max().unwrap_or(0);
         // Chunk by chunk, so that the atoms of a chunk are in cache for every column.
-        for start in (0..tallest).step_by(CHUNK / size_of::<T>()) {
+        for rows in chunks::<T>(tallest) {
             for (column, sums) in self.columns.iter_mut().flatten().zip(&mut *self.sums) {
-                if start < column.height {
-                    column.pass(level, before, first, start, sums);
+                if rows.start < column.height {
+                    let rows = rows.start..rows.end.min(column.height);
+                    column.pass(isa, before, first, rows, sums);
                 }
             }
         }
-        let weights = B.min(r);
+        let weights = B.min(self.free.len());
         let (mut x, mut gradient, mut h) = ([[0.0; C]; B], [[0.0; C]; B], [[1.0; C]; H]);
-        let totals = T::totals(level, self.sums);
+        let totals = totals(isa, self.sums);
         for (c, column) in self.columns.iter().flatten().enumerate() {
             // A column without rows has no sums.
             let some = |sum: f64| if column.height > 0 { sum } else { 0.0 };
             for l in 0..weights {
                 x[l][c] = column.x[first + l].to_f64();
-                gradient[l][c] = k_sum[first + l].to_f64() - some(totals[l][c]);
+                gradient[l][c] = column.cost.slope(0, first + l, x[l][c]) - some(totals[l][c]);
             }
             for e in 0..H {
-                h[e][c] = some(totals[B + e][c]);
+                h[e][c] = some(totals[B + e][c]) + if DIAGONAL[e] { column.cost.ridge.to_f64() } else { 0.0 };
             }
         }
         let start = x;
-        level.run(
+        isa.run(
             #[inline(always)]
             || quadratic_program(&mut x, &mut gradient, &h),
         );
@@ -286,7 +298,7 @@ impl<T: Scalar> Group<'_, T> {
                 let new = T::from_f64(x[l][c]);
                 // All that it adds to Kx is below the floor: it is on its way to zero, and subnormal numbers are slow.
                 // An atom that is zero has no say, and keeps its weight.
-                let k = k_sum[first + l];
+                let k = column.cost.of(0)[first + l];
                 let new = if k > T::ZERO && new * k < column.floor { T::ZERO } else { new };
                 // The change of what is stored, so that z stays true to it.
                 column.d[l] = T::from_f64(new.to_f64() - start[l][c]);
@@ -299,7 +311,6 @@ impl<T: Scalar> Group<'_, T> {
 /// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for eight columns side by side.
 #[inline(always)]
 fn quadratic_program(x: &mut [[f64; C]; B], gradient: &mut [[f64; C]; B], h: &[[f64; C]; H]) {
-    const FIRST: [usize; B] = [0, 4, 7, 9];
     let at = |l: usize, m: usize| if l < m { h[FIRST[l] + m - l] } else { h[FIRST[m] + l - m] };
     let inverse: [[f64; C]; B] = array::from_fn(
         #[inline(always)]

@@ -14,38 +14,16 @@
 //! step on H counts how much of the document each topic explains, n = h∘Wᵀ(V/WH), and takes h ← N·(n + α)/(N + rα); a step
 //! on W counts the words of each topic in the same way and takes w ← (n + β)/Σ(n + β). Neither raises F.
 
-use super::{HalfState, HalfStep, Measuring, Side};
-use crate::map::{Logs, Ratio};
+use super::Side;
+use super::method::{Column, HalfStep};
+use crate::block::{Block, DictionaryParts, Work};
 use crate::{Mat, Scalar};
 
 /// The pseudo-counts.
 #[derive(Clone, Copy)]
-pub(crate) struct Smooth {
+pub struct Smooth {
     pub alpha: f64,
     pub beta: f64,
-}
-
-impl Smooth {
-    fn of(&self, side: Side) -> f64 {
-        match side {
-            Side::H => self.alpha,
-            Side::W => self.beta,
-        }
-    }
-
-    /// −α Σ ln(h/N) − β Σ ln w for documents of the given lengths. An empty document has no say.
-    pub fn penalty<T: Scalar>(&self, wt: &Mat<T>, h: &Mat<T>, lengths: &[f64]) -> f64 {
-        let mut penalty = 0.0;
-        if self.alpha > 0.0 {
-            let documents = h.as_slice().chunks(h.rows()).zip(lengths).filter(|(_, n)| **n > 0.0);
-            let logs: f64 = documents.map(|(h, n)| sum_of_logs(h) - h.len() as f64 * n.ln()).sum();
-            penalty -= self.alpha * logs;
-        }
-        if self.beta > 0.0 {
-            penalty -= self.beta * wt.as_slice().chunks(wt.rows()).map(sum_of_logs).sum::<f64>();
-        }
-        penalty
-    }
 }
 
 /// Σ ln x, sixteen numbers to a logarithm unless their product leaves the range of numbers.
@@ -58,70 +36,78 @@ fn sum_of_logs<T: Scalar>(x: &[T]) -> f64 {
     x.chunks(16).map(of_some).sum()
 }
 
-impl<T: Scalar> HalfStep<T> for Smooth {
-    fn update(&mut self, half: &mut HalfState<'_, '_, T>, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
-        half.dictionary.set(half.pool, kt);
-        let pseudo = T::from_f64(self.of(half.side));
-        for _ in 0..steps {
-            half.for_each_block(x, |b, x, _, work| {
-                let g = &mut work.small[0];
-                b.pass_map(x, Some(g), &mut work.tile, &mut Ratio::new(b.a));
-                count(x, g, pseudo);
-            });
-            self.keep(half, x);
+impl<S: Scalar> HalfStep<S> for Smooth {
+    fn name(&self) -> &'static str {
+        "smooth"
+    }
+
+    fn parts(&self) -> DictionaryParts {
+        DictionaryParts::default()
+    }
+
+    /// x ← x∘g: the counts, without the pseudo-counts.
+    fn run(
+        &self,
+        blocks: &[Block<'_, S>],
+        x: &mut [S],
+        columns: &mut [Column],
+        steps: usize,
+        measure: bool,
+        work: &mut Work<S>,
+    ) {
+        debug_assert_eq!(steps, 1, "the counts are brought back to topics and documents after every step");
+        let (b, Work { tile, evidence, .. }) = (&blocks[0], work);
+        b.evidence(x, measure, tile, evidence);
+        for (c, (x, g)) in x.chunks_mut(b.r).zip(evidence.g.chunks(b.r)).enumerate() {
+            if measure {
+                columns[c].value = b.value(c, evidence.logs[c], x);
+            }
+            x.iter_mut().zip(g).for_each(|(x, g)| *x *= *g);
         }
     }
 
+    /// −α Σ ln(h/N) − β Σ ln w for documents of the given lengths. An empty document has no say.
+    fn penalty(&self, wt: &Mat<S>, h: &Mat<S>, lengths: &[f64]) -> f64 {
+        let mut penalty = 0.0;
+        if self.alpha > 0.0 {
+            let documents = h.as_slice().chunks(h.rows()).zip(lengths).filter(|(_, n)| **n > 0.0);
+            let logs: f64 = documents.map(|(h, n)| sum_of_logs(h) - h.len() as f64 * n.ln()).sum();
+            penalty -= self.alpha * logs;
+        }
+        if self.beta > 0.0 {
+            penalty -= self.beta * wt.as_slice().chunks(wt.rows()).map(sum_of_logs).sum::<f64>();
+        }
+        penalty
+    }
+
+    /// Adds the pseudo-counts.
+    fn finish(&self, side: Side, x: &mut Mat<S>, lengths: &[f64]) {
+        let pseudo = S::from_f64(match side {
+            Side::H => self.alpha,
+            Side::W => self.beta,
+        });
+        x.as_mut_slice().iter_mut().for_each(|x| *x += pseudo);
+        self.keep(side, x, lengths);
+    }
+
     /// Documents to their lengths, topics to sum 1.
-    fn keep(&self, half: &HalfState<'_, '_, T>, x: &mut Mat<T>) {
+    fn keep(&self, side: Side, x: &mut Mat<S>, lengths: &[f64]) {
         let r = x.rows();
-        match half.side {
+        match side {
             Side::H => {
-                for (x, sum) in x.as_mut_slice().chunks_mut(r).zip(half.sums()) {
+                for (x, sum) in x.as_mut_slice().chunks_mut(r).zip(lengths) {
                     let total: f64 = x.iter().map(|x| x.to_f64()).sum();
-                    let scale = T::from_f64(if total > 0.0 { sum / total } else { 0.0 });
+                    let scale = S::from_f64(if total > 0.0 { sum / total } else { 0.0 });
                     x.iter_mut().for_each(|x| *x *= scale);
                 }
             }
             Side::W => {
-                let inverse = |sum: &f64| T::from_f64(if *sum > 0.0 { 1.0 / sum } else { 0.0 });
-                let scales: Vec<T> = x.row_sums().iter().map(inverse).collect();
+                let inverse = |sum: &f64| S::from_f64(if *sum > 0.0 { 1.0 / sum } else { 0.0 });
+                let scales: Vec<S> = x.row_sums().iter().map(inverse).collect();
                 for x in x.as_mut_slice().chunks_mut(r) {
                     x.iter_mut().zip(&scales).for_each(|(x, scale)| *x *= *scale);
                 }
             }
         }
     }
-}
-
-impl<T: Scalar> Measuring<T> for Smooth {
-    fn update_and_measure(
-        &mut self,
-        half: &mut HalfState<'_, '_, T>,
-        kt: &Mat<T>,
-        x: &mut Mat<T>,
-        steps: usize,
-    ) -> f64 {
-        debug_assert!(matches!(half.side, Side::H), "a sweep begins with H");
-        let penalty = self.penalty(kt, x, half.sums());
-        half.dictionary.set(half.pool, kt);
-        let pseudo = T::from_f64(self.of(half.side));
-        let divergence = half.measure(x, |b, x, values, work| {
-            let g = &mut work.small[0];
-            let mut logs = Logs::new(b.a, b.a);
-            b.pass_map(x, Some(g), &mut work.tile, &mut logs);
-            b.divergences(&logs, x, values);
-            count(x, g, pseudo);
-        });
-        self.keep(half, x);
-        if steps > 1 {
-            self.update(half, kt, x, steps - 1);
-        }
-        divergence + penalty
-    }
-}
-
-/// x ← x∘g + pseudo.
-fn count<T: Scalar>(x: &mut [T], g: &[T], pseudo: T) {
-    x.iter_mut().zip(g).for_each(|(x, g)| *x = *x * *g + pseudo);
 }

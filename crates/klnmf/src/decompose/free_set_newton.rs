@@ -1,12 +1,12 @@
-//! The last digits of a column: Newton's method on the weights that are free (Bertsekas 1982).
+//! The second stage, for the last digits of a column: Newton's method on the weights that are free (Bertsekas 1982).
 //!
 //! | letter | meaning |
 //! | --- | --- |
 //! | K, a, x | the dictionary, a column of V, its weights |
 //! | z, t, u | Kx, a/z and a/z² |
-//! | g | the gradient Kᵀ1 − Kᵀt |
+//! | g | Kᵀt; the gradient is c − g with the cost c |
 //! | F | the weights that are free: positive, or zero with a negative gradient |
-//! | d | the step: minus the inverse of K_FᵀDiag(u)K_F times g_F |
+//! | d | the step: minus the inverse of K_FᵀDiag(u)K_F times the gradient on F |
 //!
 //! x ← max(x + αd, 0) with the first α of 1, ½, ¼, … for which the divergence falls as it should. Near the optimum F does
 //! not change any more and the gap is squared by every step.
@@ -24,25 +24,20 @@ const MOST_FREE: usize = 1024;
 /// What is added to the diagonal, in units of it: atoms may be alike.
 const RIDGE: f64 = 1e-10;
 
-/// A column with its weights, and room for what the steps need.
-pub(crate) struct Polish<'a, 'b> {
+/// A column with room for what the steps need.
+pub(super) struct FreeSetNewton<'a, 'b> {
     b: &'a Block<'b, f64>,
-    column: usize,
     z: Vec<f64>,
     t: Vec<f64>,
     g: Vec<f64>,
     new: Vec<f64>,
 }
 
-impl<'a, 'b> Polish<'a, 'b> {
-    /// For some column of the block.
-    pub fn new(b: &'a Block<'b, f64>, column: usize) -> Self {
+impl<'a, 'b> FreeSetNewton<'a, 'b> {
+    /// For the only column of a block.
+    pub fn new(b: &'a Block<'b, f64>) -> Self {
         let rows = || vec![0.0; b.p];
-        Self { b, column, z: rows(), t: rows(), g: vec![0.0; b.r], new: vec![0.0; b.r] }
-    }
-
-    fn a(&self) -> &'a [f64] {
-        &self.b.a[self.column * self.b.p..][..self.b.p]
+        Self { b, z: rows(), t: rows(), g: vec![0.0; b.r], new: vec![0.0; b.r] }
     }
 
     fn atom(&self, k: usize) -> &'a [f64] {
@@ -52,13 +47,11 @@ impl<'a, 'b> Polish<'a, 'b> {
     /// Moves x until its gap is at most `tol` times Σa, until nothing helps any more, or until it is told that so many steps
     /// are enough. How many it took.
     pub fn run(&mut self, x: &mut [f64], tol: f64, enough: impl Fn(usize) -> bool) -> usize {
-        let sum = self.b.sums[self.column];
+        let (sum, cost) = (self.b.sums[0], self.b.cost);
         let mut value = self.value(x);
         for step in 0..STEPS {
-            self.gradient();
-            // The certificate is on the best ray through x.
-            let ratio = self.g.iter().zip(self.b.k_sum).filter(|(_, k)| **k > 0.0).map(|(g, k)| 1.0 - g / k);
-            let gap = sum * (ratio.fold(0.0, f64::max) * self.b.total(x) / sum).ln();
+            self.quotients();
+            let gap = cost.gap(0, sum, cost.ray(0, sum, x), x, &self.g);
             if gap <= tol * sum || !value.is_finite() || enough(step) {
                 return step;
             }
@@ -72,38 +65,37 @@ impl<'a, 'b> Polish<'a, 'b> {
     fn value(&mut self, x: &[f64]) -> f64 {
         kernel::multiply(self.b.atoms, self.b.height(), x, &mut self.z);
         let logs: f64 =
-            self.a().iter().zip(&self.z).filter(|(a, _)| **a > 0.0).map(|(a, z)| a * z.ln()).sum();
-        self.b.total(x) - logs
+            self.b.a.iter().zip(&self.z).filter(|(a, _)| **a > 0.0).map(|(a, z)| a * z.ln()).sum();
+        self.b.cost.total(0, x) - logs
     }
 
-    /// t and g at the present z.
-    fn gradient(&mut self) {
-        let a = self.a();
-        for ((t, a), z) in self.t.iter_mut().zip(a).zip(&self.z) {
+    /// t and Kᵀt at the present z.
+    fn quotients(&mut self) {
+        for ((t, a), z) in self.t.iter_mut().zip(self.b.a).zip(&self.z) {
             *t = if *a > 0.0 { a / z } else { 0.0 };
         }
         self.g.fill(0.0);
         kernel::multiply_transposed(self.b.atoms, self.b.height(), &self.t, &mut self.g);
-        self.g.iter_mut().zip(self.b.k_sum).for_each(|(g, k)| *g = k - *g);
     }
 
     /// One step; the value there, or nothing if there is none that helps.
     fn step(&mut self, x: &mut [f64], value: f64) -> Option<f64> {
-        let k_sum = self.b.k_sum;
-        let free: Vec<usize> =
-            (0..x.len()).filter(|&k| k_sum[k] > 0.0 && (x[k] > 0.0 || self.g[k] < 0.0)).collect();
+        let cost = self.b.cost;
+        let slopes: Vec<f64> = (0..x.len()).map(|k| cost.slope(0, k, x[k]) - self.g[k]).collect();
+        let is_free = |k: &usize| cost.of(0)[*k] > 0.0 && (x[*k] > 0.0 || slopes[*k] < 0.0);
+        let free: Vec<usize> = (cost.held..x.len()).filter(is_free).collect();
         // With more free weights than entries to explain the Hessian has no inverse.
         if free.len() > self.b.p.min(MOST_FREE) {
             return None;
         }
-        let d = self.direction(&free);
+        let d = self.direction(&free, &slopes);
         let mut alpha = 1.0;
         for _ in 0..HALVINGS {
             self.new.copy_from_slice(x);
             let mut slope = 0.0;
             for (&k, d) in free.iter().zip(&d) {
                 self.new[k] = (x[k] + alpha * d).max(0.0);
-                slope += self.g[k] * (self.new[k] - x[k]);
+                slope += slopes[k] * (self.new[k] - x[k]);
             }
             let new = std::mem::take(&mut self.new);
             let next = self.value(&new);
@@ -119,7 +111,7 @@ impl<'a, 'b> Polish<'a, 'b> {
     }
 
     /// d for the free weights.
-    fn direction(&self, free: &[usize]) -> Vec<f64> {
+    fn direction(&self, free: &[usize], slopes: &[f64]) -> Vec<f64> {
         let mut hessian = Mat::zeros(free.len(), free.len());
         let mut weighted = vec![0.0; self.b.p];
         for (m, &k) in free.iter().enumerate() {
@@ -130,6 +122,7 @@ impl<'a, 'b> Polish<'a, 'b> {
                 let entry = kernel::dot(&weighted, self.atom(j));
                 (hessian[(m, l)], hessian[(l, m)]) = (entry, entry);
             }
+            hessian[(m, m)] += self.b.cost.ridge;
         }
         // Measured in units in which the diagonal is one, so that the ridge means the same for all.
         let unit: Vec<f64> = (0..free.len()).map(|m| 1.0 / hessian[(m, m)].max(f64::TINY).sqrt()).collect();
@@ -138,7 +131,7 @@ impl<'a, 'b> Polish<'a, 'b> {
             hessian[(m, m)] = 1.0 + RIDGE;
         }
         cholesky(&mut hessian);
-        let mut d: Vec<f64> = free.iter().zip(&unit).map(|(&k, unit)| -self.g[k] * unit).collect();
+        let mut d: Vec<f64> = free.iter().zip(&unit).map(|(&k, unit)| -slopes[k] * unit).collect();
         cholesky_solve(&hessian, &mut d);
         d.iter_mut().zip(&unit).for_each(|(d, unit)| *d *= unit);
         d

@@ -1,0 +1,89 @@
+//! What a thread works in.
+
+use super::{Evidence, MOST_BLOCKS, MOST_COLUMNS, TILE_ROWS, padded};
+use crate::Scalar;
+use crate::kernel::Aligned;
+
+/// Where a storage puts what it gathers, converts or decodes.
+pub struct Load<S> {
+    /// Entries of V.
+    pub a: Vec<S>,
+    /// Rows of the dictionary, atom by atom.
+    pub k: Vec<S>,
+    /// The shares of these rows.
+    pub shares: Vec<S>,
+}
+
+/// A thread's memory for a method. What a method does not touch stays untouched zero pages and costs nothing.
+///
+/// The first group holds p × q numbers each, p padded, and is empty unless the method keeps such arrays. The second
+/// holds r × q numbers, for eight columns at least.
+pub struct Work<S> {
+    /// One tile of KX.
+    pub tile: Aligned<S>,
+    /// What the last pass says.
+    pub evidence: Evidence<S>,
+
+    /// Kx.
+    pub z: Vec<S>,
+    /// The columns of V, padded or compacted.
+    pub a: Vec<S>,
+    /// Dual steps.
+    pub sigma: Vec<S>,
+    /// The dual point.
+    pub chi: Vec<S>,
+    /// The dual point at the last restart.
+    pub chi_then: Vec<S>,
+    /// Zeros that stand for an atom.
+    pub zeros: Vec<S>,
+
+    /// Weights.
+    pub x: Vec<S>,
+    /// Extrapolated weights.
+    pub x_bar: Vec<S>,
+    /// Weights at an earlier moment.
+    pub x_then: Vec<S>,
+    /// The best weights so far, or the ones to fall back on.
+    pub x_best: Vec<S>,
+    /// Weights on their way through the stages of a decomposition.
+    pub start: Vec<S>,
+    /// Primal steps.
+    pub tau: Vec<S>,
+    /// What the projection on a simplex needs: eight columns twice.
+    pub simplex: [Vec<S>; 2],
+}
+
+impl<S: Scalar> Work<S> {
+    /// For blocks of p rows and q columns with r weights; with the p × q arrays if `arrays`.
+    pub fn new(p: usize, q: usize, r: usize, arrays: bool) -> Self {
+        let zeros = |n: usize| vec![S::ZERO; n];
+        let big = || zeros(if arrays { padded::<S>(p) * q } else { 0 });
+        let columns = q.max(MOST_BLOCKS);
+        let small = || zeros(r * columns);
+        Self {
+            tile: Aligned::zeros(TILE_ROWS.min(p) * q),
+            evidence: Evidence::new(r, columns),
+            z: big(),
+            a: big(),
+            sigma: big(),
+            chi: big(),
+            chi_then: big(),
+            zeros: zeros(if arrays { padded::<S>(p) } else { 0 }),
+            x: small(),
+            x_bar: small(),
+            x_then: small(),
+            x_best: small(),
+            start: small(),
+            tau: small(),
+            simplex: [small(), small()],
+        }
+    }
+}
+
+/// Bytes of the workspaces of one thread for one half of a factorisation: that of the method, which may keep four p × q
+/// arrays, and that of the certificate. `p` and `q` are those of the largest block of a method that keeps arrays.
+pub fn workspace_bytes(p: usize, q: usize, gathers: bool, r: usize) -> u128 {
+    let (p, q, r, most) = (p as u128, q as u128, r as u128, MOST_COLUMNS as u128);
+    let gathered = if gathers { p * (r + 1) } else { 0 };
+    8 * (2 * gathered + 4 * (p + 16) * q + 16 * r * most + 2 * TILE_ROWS as u128 * most)
+}

@@ -1,0 +1,286 @@
+//! What a column's weights cost beside the data, and what follows from it: the best ray, the multiplicative update,
+//! the proximal step, the gap. No other file knows these formulas.
+//!
+//! | letter | meaning |
+//! | --- | --- |
+//! | α, K, x | the data of one column (its entries, weighted where entries have weights), the dictionary, the weights |
+//! | z | Kx |
+//! | g | Kᵀ(α/z), over the rows with α > 0 |
+//! | c, μ | the cost of the weights: G(x) = cᵀx + ½μ‖x‖². Without weights and penalties c = Kᵀ1 and μ = 0 |
+//! | held | the first so many weights do not move |
+//!
+//! The problem of a column is to minimise F(x) = Σα·ln(α/z) − Σα + G(x) over x ≥ 0. Rows with α = 0 enter through c
+//! alone, which is why a sparse column needs only its stored rows.
+//!
+//! **Gap.** For any θ ≥ 0 and any z, −α·ln z ≥ α + α·ln(θ/α) − θz. Take θ = sα/z₀ at the present z₀ = Kx₀, sum up, and
+//! minimise over the weights that move, which leaves (c − s·g)ᵀx + ½μ‖x‖² ≥ −‖(s·g − c)₊‖²/2μ. Hence no weights have an
+//! F lower than F(x₀) by more than
+//!
+//! gap(s) = G(x₀) − G_held − Σα − Σα·ln s + s·(gᵀx)_held + ‖(s·g − c)₊‖²/2μ   for every s > 0,
+//!
+//! where the norm and the maximum below run over the weights that move. With μ = 0 the last term allows s ≤ 1/ρ with
+//! ρ = max g/c, and the best s is the smaller one of 1/ρ and Σα/(gᵀx)_held. With nothing held this is the paper's
+//! gap, G(x) − Σα + Σα·ln ρ, and ρ is the factor of the multiplicative update: a certificate costs one such pass.
+//! With μ > 0 the best s is found by bisection. The dual point θ = 1 bounds the gap by F(x₀) itself.
+
+use crate::Scalar;
+use crate::kernel::{self, simd};
+use crate::simplex::{LANES, Projection};
+
+/// G(x) = cᵀx + ½μ‖x‖² for some columns, and how many of their weights are held.
+#[derive(Clone, Copy)]
+pub struct Cost<'a, S> {
+    /// c: r numbers for all columns, or r for each.
+    pub c: &'a [S],
+    /// How far the c of a column lies from that of the one before: 0 or r.
+    pub stride: usize,
+    /// μ.
+    pub ridge: S,
+    /// The first so many weights do not move.
+    pub held: usize,
+    /// The number of weights.
+    pub r: usize,
+}
+
+/// The scales s that are trusted: beyond them g has lost its digits.
+const SMALLEST: f64 = 1e-290;
+const LARGEST: f64 = 1e290;
+/// More than g, and more than g/c, can have lost by products and quotients that underflow.
+const LOST: f64 = f64::MIN_POSITIVE;
+/// Steps of the bisection for s, each of which halves the range of its logarithm.
+const BISECTIONS: usize = 60;
+
+impl<S: Scalar> Cost<'_, S> {
+    /// c of a column.
+    #[inline(always)]
+    pub fn of(&self, column: usize) -> &[S] {
+        &self.c[column * self.stride..][..self.r]
+    }
+
+    /// The cost of the columns from `column` on.
+    pub fn from(&self, column: usize) -> Self {
+        Self { c: &self.c[column * self.stride..], ..*self }
+    }
+
+    /// G(x).
+    pub fn total(&self, column: usize, x: &[S]) -> f64 {
+        self.total_from(column, 0, 1.0, x)
+    }
+
+    /// G(κx) without the first `from` weights.
+    fn total_from(&self, column: usize, from: usize, ray: f64, x: &[S]) -> f64 {
+        let (c, x) = (&self.of(column)[from..], &x[from..]);
+        let linear = ray * kernel::dot(c, x);
+        if self.ridge == S::ZERO {
+            return linear;
+        }
+        linear + 0.5 * self.ridge.to_f64() * ray * ray * kernel::dot(x, x)
+    }
+
+    /// F(κx) from Σα·ln(α/Kx).
+    pub fn value(&self, column: usize, sum: f64, ray: f64, logs: f64, x: &[S]) -> f64 {
+        logs - sum * ray.ln() - sum + self.total_from(column, 0, ray, x)
+    }
+
+    /// The derivative of G for one weight.
+    #[inline(always)]
+    pub fn slope(&self, column: usize, k: usize, x: f64) -> f64 {
+        self.of(column)[k].to_f64() + self.ridge.to_f64() * x
+    }
+
+    /// The κ that makes F(κx) smallest: cᵀx·κ + μ‖x‖²·κ² = Σα. It is 1 where some weights are held, which must not
+    /// be scaled, and where x explains nothing.
+    pub fn ray(&self, column: usize, sum: f64, x: &[S]) -> f64 {
+        let linear = kernel::dot(self.of(column), x);
+        if self.held > 0 || linear <= 0.0 {
+            return 1.0;
+        }
+        if self.ridge == S::ZERO {
+            return sum / linear;
+        }
+        let square = self.ridge.to_f64() * kernel::dot(x, x);
+        2.0 * sum / (linear + (linear * linear + 4.0 * square * sum).sqrt())
+    }
+
+    /// Moves x to the best point of its ray; the free weights of a column without data become zero.
+    pub fn move_to_best_ray(&self, column: usize, sum: f64, x: &mut [S]) {
+        if sum == 0.0 {
+            return self.clear(column, x);
+        }
+        let ray = S::from_f64(self.ray(column, sum, x));
+        x.iter_mut().for_each(|x| *x *= ray);
+    }
+
+    /// Free weights that cost something become zero: the optimum of a column without data. An atom that is zero has
+    /// no say, and keeps its weight.
+    pub fn clear(&self, column: usize, x: &mut [S]) {
+        let weights = x.iter_mut().zip(self.of(column)).skip(self.held);
+        weights.filter(|(_, c)| **c > S::ZERO).for_each(|(x, _)| *x = S::ZERO);
+    }
+
+    /// The multiplicative update, which is also a step of EM: x ← x∘g/c, with a ridge the positive root of
+    /// μx'² + cx' = x∘g.
+    ///
+    /// Atoms that are zero have no say and keep their weight. So does a weight whose factor overflows, which only
+    /// happens where Kx has underflowed. A weight that falls below the smallest normal number divided by the
+    /// machine's epsilon (1e-292 in f64, 1e-31 in f32) becomes zero: it is on its way there, and subnormal numbers
+    /// are slow.
+    pub fn multiply(&self, column: usize, x: &mut [S], g: &[S]) {
+        let c = &self.of(column)[self.held..];
+        let (x, g, ridge) = (&mut x[self.held..], &g[self.held..], self.ridge);
+        let (four, two) = (S::from_f64(4.0), S::from_f64(2.0));
+        simd(
+            #[inline(always)]
+            || {
+                for ((x, g), c) in x.iter_mut().zip(g).zip(c) {
+                    let next = if ridge == S::ZERO {
+                        *x * (*g / *c)
+                    } else {
+                        two * *x * (*g / (*c + (*c * *c + four * ridge * *x * *g).sqrt()))
+                    };
+                    let next_or_zero = if next < S::TINY { S::ZERO } else { next };
+                    // Selections, not branches, so that the loop vectorises; no comparison with NaN holds.
+                    let usable = *c > S::ZERO && next < S::INFINITY;
+                    *x = if usable { next_or_zero } else { *x };
+                }
+            },
+        );
+    }
+
+    /// A multiplicative update cannot leave zero. Where g > c, F falls by leaving it, so a free weight that is zero
+    /// there gets a little: `little`/c.
+    pub fn wake(&self, column: usize, x: &mut [S], g: &[S], little: f64) {
+        for ((x, g), c) in x.iter_mut().zip(g).zip(self.of(column)).skip(self.held) {
+            if *x == S::ZERO && *g > *c {
+                *x = S::from_f64(little / c.to_f64());
+            }
+        }
+    }
+
+    /// The primal step: x⁺ ← max(x − τ·(g + c), 0)/(1 + τμ), which is the proximal point of τG, and x̄ ← 2x⁺ − x.
+    /// Here g = Kᵀχ.
+    pub fn prox(&self, column: usize, x: &mut [S], x_bar: &mut [S], tau: &[S], g: &[S]) {
+        let (c, ridge) = (&self.of(column)[self.held..], self.ridge);
+        let (still, x) = x.split_at_mut(self.held);
+        let (still_bar, x_bar) = x_bar.split_at_mut(self.held);
+        still_bar.copy_from_slice(still);
+        let (tau, g) = (&tau[self.held..], &g[self.held..]);
+        simd(
+            #[inline(always)]
+            || {
+                for ((((x, x_bar), tau), g), c) in x.iter_mut().zip(x_bar).zip(tau).zip(g).zip(c) {
+                    let next = (*x - *tau * (*g + *c)).max(S::ZERO);
+                    let next = if ridge == S::ZERO { next } else { next / (S::ONE + *tau * ridge) };
+                    *x_bar = next + next - *x;
+                    *x = next;
+                }
+            },
+        );
+    }
+
+    /// The same with every column held on the simplex {x ≥ 0, cᵀx = Σα}, which contains its optimum where nothing is
+    /// held and μ = 0: x⁺ ← the point of it nearest to x − τ·g in the metric 1/τ. `room` holds eight columns twice.
+    pub fn prox_on_simplex(
+        &self,
+        sums: &[f64],
+        x: &mut [S],
+        x_bar: &mut [S],
+        tau: &[S],
+        g: &[S],
+        room: [&mut [S]; 2],
+    ) {
+        let r = self.r;
+        let mut projection = Projection::new(r, room);
+        x_bar.copy_from_slice(x);
+        for (group, x) in x.chunks_mut(r * LANES).enumerate() {
+            let first = group * LANES;
+            let mut totals = [0.0; LANES];
+            totals.iter_mut().zip(&sums[first..]).for_each(|(total, sum)| *total = *sum);
+            projection.load(x, |column, row, x| {
+                let (at, c) = ((first + column) * r + row, self.of(first + column)[row]);
+                (c * (x - tau[at] * g[at]), tau[at] * c * c)
+            });
+            projection.solve(&totals);
+            projection.store(x, |column, row, value| {
+                let c = self.of(first + column)[row];
+                if c > S::ZERO { value / c } else { S::ZERO }
+            });
+        }
+        x_bar.iter_mut().zip(x).for_each(|(x_bar, x)| *x_bar = *x + *x - *x_bar);
+    }
+}
+
+impl Cost<'_, f64> {
+    /// How much lower than F(κx) F can be for other weights, at most, from g = Kᵀ(α/Kx); infinite where that proves nothing.
+    /// Up to the rounding of the sums, some 1e-14·Σα.
+    pub fn gap(&self, column: usize, sum: f64, ray: f64, x: &[f64], g: &[f64]) -> f64 {
+        let moving = self.total_from(column, self.held, ray, x);
+        if sum == 0.0 {
+            return non_negative(moving);
+        }
+        // Scaling x by κ divides θ by κ, which s makes up for.
+        non_negative(moving - sum - sum * ray.ln() - self.lift(column, sum, x, g))
+    }
+
+    /// The dual value of the point θ ≥ 0, scaled as well as can be, from Σα·ln θ and g = Kᵀθ: no weights have an F below it.
+    /// −∞ where it proves nothing.
+    pub fn dual(&self, column: usize, sum: f64, x: &[f64], logs: f64, g: &[f64]) -> f64 {
+        let held = self.total(column, x) - self.total_from(column, self.held, 1.0, x);
+        let dual = logs + held + self.lift(column, sum, x, g);
+        if dual.is_nan() { f64::NEG_INFINITY } else { dual }
+    }
+
+    /// The largest value over s of Σα·ln s − s·(gᵀx)_held − ‖(s·g − c)₊‖²/2μ; −∞ where g cannot be trusted.
+    fn lift(&self, column: usize, sum: f64, x: &[f64], g: &[f64]) -> f64 {
+        // A model that is zero where the data are not, or that overflows, shows in g.
+        if g.iter().any(|g| !g.is_finite()) {
+            return f64::NEG_INFINITY;
+        }
+        let pull = kernel::dot(&x[..self.held], &g[..self.held]);
+        let s = (1.0 / self.largest_ratio(column, g)).min(sum / pull);
+        let s = if self.ridge > 0.0 { self.best_scale(column, sum, g, pull, s) } else { s };
+        if !(s > SMALLEST && s < LARGEST) {
+            return f64::NEG_INFINITY;
+        }
+        let over =
+            if self.ridge > 0.0 { self.excess(column, g, s, |e, _| e * e) / (2.0 * self.ridge) } else { 0.0 };
+        sum * s.ln() - s * pull - over
+    }
+
+    /// max g/c over the weights that move, from above: what may have been lost by underflow is added.
+    fn largest_ratio(&self, column: usize, g: &[f64]) -> f64 {
+        let free = g.iter().zip(self.of(column)).skip(self.held).filter(|(_, c)| **c > 0.0);
+        free.map(|(g, c)| (g + LOST) / c + LOST).fold(0.0, f64::max)
+    }
+
+    /// Σ f((s·g − c)₊, g) over the weights that move.
+    fn excess(&self, column: usize, g: &[f64], s: f64, f: impl Fn(f64, f64) -> f64) -> f64 {
+        let free = g.iter().zip(self.of(column)).skip(self.held);
+        free.map(|(g, c)| f((s * g - c).max(0.0), *g)).sum()
+    }
+
+    /// The s where the derivative Σα/s − (gᵀx)_held − Σ g·(s·g − c)₊/μ changes its sign, from `low` on, where it is not
+    /// negative yet.
+    fn best_scale(&self, column: usize, sum: f64, g: &[f64], pull: f64, low: f64) -> f64 {
+        let falls = |s: f64| pull + self.excess(column, g, s, |e, g| e * g) / self.ridge > sum / s;
+        let mut low = low.min(LARGEST);
+        let mut high = low;
+        while !falls(high) && high < LARGEST {
+            high *= 2.0;
+        }
+        for _ in 0..BISECTIONS {
+            let middle = (low * high).sqrt();
+            if falls(middle) { high = middle } else { low = middle }
+        }
+        low
+    }
+}
+
+/// What is non-negative but for rounding, at zero if it is a hair below; infinite if it is not a number.
+pub fn non_negative(x: f64) -> f64 {
+    if x.is_nan() { f64::INFINITY } else { x.max(0.0) }
+}
+
+#[cfg(test)]
+#[path = "../tests/unit/cost.rs"]
+mod tests;

@@ -1,0 +1,363 @@
+//! The convex problem: given V and a dictionary W, the weights H, each column with its own certificate.
+//!
+//! A column goes through up to three stages. [Sweeps](newton_sweeps) of block Newton steps settle most columns, and
+//! [Newton's method](free_set_newton) on the free weights settles the rest. What is left goes to the
+//! [primal-dual algorithm](primal_dual), which converges whatever the data.
+
+mod free_set_newton;
+mod newton_sweeps;
+mod primal_dual;
+
+use crate::block::{Block, ColumnData, Dictionary, DictionaryParts, HalfProblem, MOST_BLOCKS, Terms, Work};
+use crate::certificate::check_factor;
+use crate::cost::non_negative;
+use crate::factorize::check_tol;
+use crate::kernel::LogSums;
+use crate::matrix::Matrix;
+use crate::parallel::{Pool, check_threads};
+use crate::{Error, Mat, Result, Scalar, Status};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How [`decompose`] works and when it stops.
+#[derive(Clone, Debug)]
+pub struct DecomposeSettings {
+    /// A column is done when its duality gap is at most `tol` times its sum. 0 never stops early: every column takes `max_iter` steps.
+    pub tol: f64,
+    /// The most steps for a column.
+    pub max_iter: usize,
+    /// Stop after this much time on the clock. Columns that have not begun keep an even start, certified but not
+    /// improved.
+    pub time_limit: Option<Duration>,
+    /// Set to true from anywhere, it ends the work as a time limit does.
+    pub stop: Option<Arc<AtomicBool>>,
+    /// Threads; 0 for one per core. Inside a rayon pool that pool serves.
+    pub threads: usize,
+    /// Which of the quick stages are used: all, unless one wants to compare them.
+    pub stages: Stages,
+}
+
+/// The stages before the primal-dual algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stages {
+    /// Sweeps of block Newton steps.
+    pub newton_sweeps: bool,
+    /// Newton's method on the free weights.
+    pub free_set_newton: bool,
+}
+
+impl Default for DecomposeSettings {
+    fn default() -> Self {
+        let stages = Stages { newton_sweeps: true, free_set_newton: true };
+        Self { tol: 1e-6, max_iter: 5000, time_limit: None, stop: None, threads: 0, stages }
+    }
+}
+
+impl DecomposeSettings {
+    /// Checks that every setting is in range.
+    pub fn validate(&self) -> Result<()> {
+        check_tol(self.tol)?;
+        check_threads(self.threads)
+    }
+}
+
+/// What is known of one column of a [`Decomposition`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ColumnInfo {
+    /// D(v‖Wh) of the column.
+    pub divergence: f64,
+    /// No other weights have a divergence lower by more than this: the distance to the best dual value seen on the way,
+    /// which is often far better than the closed formula at these weights.
+    pub gap: f64,
+    /// Steps taken.
+    pub iterations: usize,
+    /// Whether the gap is within the tolerance, or was before the weights were rounded to the precision of V.
+    pub converged: bool,
+}
+
+/// The weights of every column, with a certificate each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decomposition<T> {
+    /// r × m.
+    pub h: Mat<T>,
+    /// One for every column of V.
+    pub columns: Vec<ColumnInfo>,
+    /// Why it ended: [`Status::Converged`] if every column has.
+    pub status: Status,
+}
+
+impl<T> Decomposition<T> {
+    /// D(V‖WH): the sum over the columns.
+    pub fn divergence(&self) -> f64 {
+        self.columns.iter().map(|c| c.divergence).sum()
+    }
+
+    /// No H has a divergence lower by more than this: the sum over the columns.
+    pub fn gap(&self) -> f64 {
+        self.columns.iter().map(|c| c.gap).sum()
+    }
+
+    /// How many columns did not reach the tolerance.
+    pub fn unconverged(&self) -> usize {
+        self.columns.iter().filter(|c| !c.converged).count()
+    }
+}
+
+/// Minimises D(V‖WH) over H ≥ 0 for a fixed W. Works in double precision whatever the precision of V.
+///
+/// ```
+/// use klnmf::{decompose, DecomposeSettings, Mat};
+/// let w = Mat::<f64>::from_rows(&[&[1.0, 0.0], &[1.0, 1.0], &[0.0, 1.0]]);
+/// let v = Mat::from_rows(&[&[2.0], &[5.0], &[3.0]]);
+/// let found = decompose(&v, &w, &DecomposeSettings::default())?;
+/// assert!((found.h[(0, 0)] - 2.0).abs() < 1e-2 && (found.h[(1, 0)] - 3.0).abs() < 1e-2);
+/// assert!(found.columns[0].gap <= 1e-6 * 10.0);
+/// # Ok::<(), klnmf::Error>(())
+/// ```
+pub fn decompose<'a, T: Scalar>(
+    v: impl Into<Matrix<'a, T>>,
+    w: &Mat<T>,
+    settings: &DecomposeSettings,
+) -> Result<Decomposition<T>> {
+    decompose_with(v, w, settings, &|_| ())
+}
+
+/// [`decompose`], telling `progress` now and then how many columns are done.
+pub fn decompose_with<'a, T: Scalar>(
+    v: impl Into<Matrix<'a, T>>,
+    w: &Mat<T>,
+    settings: &DecomposeSettings,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Decomposition<T>> {
+    settings.validate()?;
+    Decomposer::new(w, settings.threads)?.decompose_with(v, settings, progress)
+}
+
+/// A dictionary that is ready for any number of decompositions: checked once, laid out once.
+///
+/// ```
+/// use klnmf::{DecomposeSettings, Decomposer, Mat};
+/// let w = Mat::<f64>::from_rows(&[&[1.0, 0.0], &[1.0, 1.0], &[0.0, 1.0]]);
+/// let (decomposer, settings) = (Decomposer::new(&w, 0)?, DecomposeSettings::default());
+/// for scale in [1.0, 10.0, 100.0] {
+///     let v = Mat::from_rows(&[&[2.0 * scale], &[5.0 * scale], &[3.0 * scale]]);
+///     assert!(decomposer.decompose(&v, &settings)?.gap() <= 1e-5 * scale);
+/// }
+/// # Ok::<(), klnmf::Error>(())
+/// ```
+pub struct Decomposer<T> {
+    pool: Pool,
+    wt: Mat<T>,
+    /// W laid out for dense data and for sparse data, when they first come.
+    layouts: [OnceLock<Arc<Dictionary<f64>>>; 2],
+    /// The rows that are all zero.
+    zero_rows: Vec<usize>,
+}
+
+impl<T: Scalar> Decomposer<T> {
+    /// Checks the dictionary W. `threads`: 0 for one per core; they serve every decomposition.
+    pub fn new(w: &Mat<T>, threads: usize) -> Result<Self> {
+        check_factor("W", w, &w.col_sums())?;
+        let sums = w.row_sums();
+        let zero_rows = (0..w.rows()).filter(|&i| sums[i] == 0.0).collect();
+        let layouts = [OnceLock::new(), OnceLock::new()];
+        Ok(Self { pool: Pool::new(threads)?, wt: w.transpose(), layouts, zero_rows })
+    }
+
+    /// W laid out for data whose blocks gather rows of it, or hold all of it.
+    fn layout(&self, gathers: bool) -> Arc<Dictionary<f64>> {
+        let make = || {
+            let shape = (self.wt.cols(), self.wt.rows());
+            let mut dictionary = Dictionary::new(shape, gathers, PARTS, Terms::default());
+            dictionary.set(&self.pool, &self.wt);
+            Arc::new(dictionary)
+        };
+        self.layouts[usize::from(gathers)].get_or_init(make).clone()
+    }
+
+    /// [`decompose`] for this dictionary.
+    pub fn decompose<'a>(
+        &self,
+        v: impl Into<Matrix<'a, T>>,
+        settings: &DecomposeSettings,
+    ) -> Result<Decomposition<T>> {
+        self.decompose_with(v, settings, &|_| ())
+    }
+
+    /// [`decompose_with`] for this dictionary.
+    pub fn decompose_with<'a>(
+        &self,
+        v: impl Into<Matrix<'a, T>>,
+        settings: &DecomposeSettings,
+        progress: &(dyn Fn(usize) + Sync),
+    ) -> Result<Decomposition<T>> {
+        let v = v.into();
+        settings.validate()?;
+        self.check(v)?;
+        let (m, r) = (v.cols(), self.wt.rows());
+        let data = ColumnData::new(&self.pool, v)?;
+        if !data.sums().iter().sum::<f64>().is_finite() {
+            return Err(Error::SumOverflow);
+        }
+        let blocks = data.blocks::<f64>();
+        let half = HalfProblem::sharing(blocks, &self.pool, PARTS, self.layout(blocks.gathers()));
+        let mut h = Mat::<T>::try_zeros(r, m)?;
+        let mut columns = vec![ColumnInfo::default(); m];
+        let done = AtomicUsize::new(0);
+        let job = Job::new::<T>(settings);
+        half.for_each(
+            (h.as_mut_slice(), r),
+            (&mut columns, 1),
+            MOST_BLOCKS,
+            |blocks, out, info, work| {
+                let mut x = std::mem::take(&mut work.start);
+                job.solve(blocks, &mut x[..out.len()], info, work);
+                out.iter_mut().zip(&x).for_each(|(out, x)| *out = T::from_f64(*x));
+                work.start = x;
+            },
+            |columns| progress(done.fetch_add(columns, Ordering::Relaxed) + columns),
+        );
+        if h.as_slice().iter().any(|x| !x.is_finite()) {
+            return Err(Error::Overflow { precision: T::NAME });
+        }
+        let status = job.status(&columns);
+        Ok(Decomposition { h, columns, status })
+    }
+
+    /// Checks shapes and values, and that no positive entry meets a zero row of the dictionary.
+    fn check(&self, v: Matrix<'_, T>) -> Result<()> {
+        if v.rows() == 0 || v.cols() == 0 {
+            return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
+        }
+        let (n, r) = (self.wt.cols(), self.wt.rows());
+        if n != v.rows() || r == 0 {
+            return Err(Error::Shape(format!(
+                "V has {} rows, so the dictionary must have as many and at least one column; it is {n} × {r}",
+                v.rows(),
+            )));
+        }
+        self.pool.run(|| v.check_entries())?;
+        if self.zero_rows.is_empty() {
+            return Ok(());
+        }
+        let mut found: Option<(usize, usize, f64)> = None;
+        v.for_each(|row, col, value| {
+            let worse = value > T::ZERO && self.zero_rows.binary_search(&row).is_ok();
+            if worse && found.is_none_or(|(r, c, _)| (row, col) < (r, c)) {
+                found = Some((row, col, value.to_f64()));
+            }
+        });
+        found.map_or(Ok(()), |(row, col, value)| Err(Error::ZeroRow { row, col, value }))
+    }
+}
+
+/// What the stages need: the sweeps the atoms, the primal-dual algorithm the shares.
+const PARTS: DictionaryParts = DictionaryParts { shares: true, atoms: true, arrays: true };
+
+/// What the stages have in common: when a column is done, and when to give up.
+struct Job {
+    tol: f64,
+    stages: Stages,
+    max_iter: usize,
+    begun: Instant,
+    time: Option<Duration>,
+    stop: Option<Arc<AtomicBool>>,
+    /// Weights are given out in f32, and measured as they are given out.
+    single: bool,
+}
+
+impl Job {
+    fn new<T>(settings: &DecomposeSettings) -> Self {
+        Self {
+            tol: settings.tol,
+            stages: settings.stages,
+            max_iter: settings.max_iter,
+            begun: Instant::now(),
+            time: settings.time_limit,
+            stop: settings.stop.clone(),
+            single: size_of::<T>() == 4,
+        }
+    }
+
+    /// All columns of a group of blocks, through the stages.
+    fn solve(&self, blocks: &[Block<'_, f64>], x: &mut [f64], info: &mut [ColumnInfo], work: &mut Work<f64>) {
+        let r = blocks[0].r;
+        let columns = blocks.iter().flat_map(|b| (0..b.q).map(|c| b.column(c)));
+        for ((b, x), info) in columns.clone().zip(x.chunks_mut(r)).zip(&mut *info) {
+            // Where there is nothing to explain x = 0 is optimal and the gap zero.
+            *info = ColumnInfo { converged: b.sums[0] == 0.0, ..ColumnInfo::default() };
+            spread(&b, x);
+        }
+        let steps = newton_sweeps::run(self, blocks, x, info, work);
+        for ((b, x), info) in columns.zip(x.chunks_mut(r)).zip(&mut *info) {
+            if !info.converged {
+                *info = primal_dual::run(self, &b, x, steps, work);
+            }
+        }
+    }
+
+    /// Whether a gap is small enough for a column with this sum.
+    fn enough(&self, gap: f64, sum: f64) -> bool {
+        self.tol > 0.0 && gap <= self.tol * sum
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    fn late(&self) -> bool {
+        self.time.is_some_and(|limit| self.begun.elapsed() >= limit)
+    }
+
+    /// Whether a column that has taken this many steps must end.
+    fn reached(&self, steps: usize) -> bool {
+        steps >= self.max_iter || self.stopped() || self.late()
+    }
+
+    fn status(&self, columns: &[ColumnInfo]) -> Status {
+        if columns.iter().all(|c| c.converged) {
+            Status::Converged
+        } else if self.stopped() {
+            Status::Stopped
+        } else if self.late() {
+            Status::TimeLimit
+        } else {
+            Status::IterationLimit
+        }
+    }
+
+    /// What is known of a column that ends at x, where F is `primal` and no weights have an F below `dual`. Weights that are
+    /// rounded are measured as they are given out, and so is everything that is not `exact`.
+    fn close(
+        &self,
+        b: &Block<'_, f64>,
+        x: &mut [f64],
+        (primal, dual, exact): (f64, f64, bool),
+        iterations: usize,
+        tile: &mut [f64],
+    ) -> ColumnInfo {
+        let mut divergence = non_negative(primal);
+        // Subnormal weights were rounded when they were moved to their best ray.
+        if self.single || !exact || x.iter().any(|x| *x > 0.0 && *x < f64::TINY) {
+            if self.single {
+                x.iter_mut().for_each(|x| *x = f64::from(*x as f32));
+            }
+            let mut logs = LogSums::new(b.a, b.a, 1);
+            b.pass(x, None, tile, &mut logs);
+            divergence = non_negative(b.value(0, logs.sum(0), x));
+        }
+        let gap = non_negative(divergence - dual);
+        // Without a number there is nothing to vouch for.
+        let converged = self.enough(primal - dual, b.sums[0]) && gap.is_finite() && divergence.is_finite();
+        ColumnInfo { divergence, gap, iterations, converged }
+    }
+}
+
+/// The same share of a column's sum for every atom.
+fn spread(b: &Block<'_, f64>, x: &mut [f64]) {
+    let live = b.k_sum.iter().filter(|k| **k > 0.0).count().max(1) as f64;
+    for (x, k) in x.iter_mut().zip(b.k_sum) {
+        *x = if *k > 0.0 { b.sums[0] / (live * k) } else { 0.0 };
+    }
+}

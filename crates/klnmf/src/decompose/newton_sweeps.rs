@@ -1,0 +1,114 @@
+//! The first stage: sweeps of block Newton steps, which settle most columns in no time.
+//!
+//! Certificates are taken on the best ray through x. Columns that do not get there are handed to Newton's method on the
+//! free weights at every later certificate. What is left then goes to the primal-dual algorithm, which has a guarantee, and
+//! which starts where the others have ended.
+
+use super::free_set_newton::FreeSetNewton;
+use super::{ColumnInfo, Job, spread};
+use crate::block::{Block, Work, take};
+use crate::solver::newton::{self, each_with_z};
+
+/// Sweeps before the first certificate; the pause grows by half each time, up to the longest.
+const FIRST: usize = 2;
+const LONGEST: usize = 40;
+/// Sweeps after which a column is handed to Newton's method, and those after which it is given up.
+const FREE_SET_AT: usize = 60;
+const MOST: usize = 1000;
+
+/// Works the columns of a group of blocks until they are certified, or hopeless. Returns how many steps that took.
+pub(super) fn run(
+    job: &Job,
+    blocks: &[Block<'_, f64>],
+    x: &mut [f64],
+    info: &mut [ColumnInfo],
+    work: &mut Work<f64>,
+) -> usize {
+    let (stages, mut sweeps, mut pause) = (job.stages, 0, FIRST);
+    while sweeps < MOST && !job.reached(sweeps) && info.iter().any(|c| !c.converged) {
+        let before = sweeps;
+        if stages.newton_sweeps {
+            let steps = pause.min(job.max_iter - sweeps).min(MOST - sweeps);
+            for (b, x, z) in each_with_z(blocks, x, &mut work.z) {
+                newton::keep_z(b, x, z, &mut work.tile);
+            }
+            newton::descend(blocks, x, work, steps, |column| info[column].converged);
+            sweeps += steps;
+            pause = (pause + pause / 2).min(LONGEST);
+            check_all(job, blocks, x, info, work, sweeps);
+        }
+        if stages.free_set_newton && (sweeps >= FREE_SET_AT || !stages.newton_sweeps) {
+            sweeps += free_set_newton(job, blocks, x, info, sweeps);
+            check_all(job, blocks, x, info, work, sweeps);
+        }
+        if sweeps == before {
+            break;
+        }
+    }
+    sweeps
+}
+
+/// Newton steps for the columns that are still open; the most that one took.
+fn free_set_newton(
+    job: &Job,
+    blocks: &[Block<'_, f64>],
+    x: &mut [f64],
+    info: &[ColumnInfo],
+    sweeps: usize,
+) -> usize {
+    let mut most = 0;
+    let columns = blocks.iter().flat_map(|b| (0..b.q).map(|c| b.column(c)));
+    for ((x, info), b) in x.chunks_mut(blocks[0].r).zip(info).zip(columns) {
+        if !info.converged {
+            let enough = |step| job.reached(sweeps + step);
+            most = FreeSetNewton::new(&b).run(x, 0.5 * job.tol, enough).max(most);
+        }
+    }
+    most
+}
+
+fn check_all(
+    job: &Job,
+    blocks: &[Block<'_, f64>],
+    mut x: &mut [f64],
+    mut info: &mut [ColumnInfo],
+    work: &mut Work<f64>,
+    sweeps: usize,
+) {
+    for b in blocks {
+        check(job, b, take(&mut x, b.q * b.r), take(&mut info, b.q), work, sweeps);
+    }
+}
+
+/// Certifies the columns of a block that are still open, and moves each to its best ray.
+fn check(
+    job: &Job,
+    b: &Block<'_, f64>,
+    x: &mut [f64],
+    info: &mut [ColumnInfo],
+    work: &mut Work<f64>,
+    sweeps: usize,
+) {
+    if info.iter().all(|c| c.converged) {
+        return;
+    }
+    let Work { tile, evidence, .. } = work;
+    b.evidence(x, true, tile, evidence);
+    let columns = x.chunks_mut(b.r).zip(evidence.g.chunks(b.r)).zip(info).enumerate();
+    for (c, ((x, g), info)) in columns.filter(|(_, (_, info))| !info.converged) {
+        let sum = b.sums[c];
+        let ray = b.cost.ray(c, sum, x);
+        let primal = b.cost.value(c, sum, ray, evidence.logs[c], x);
+        let gap = b.cost.gap(c, sum, ray, x, g).min(primal);
+        if !(primal.is_finite() && gap.is_finite() && ray.is_finite()) {
+            spread(&b.column(c), x);
+            continue;
+        }
+        x.iter_mut().for_each(|x| *x *= ray);
+        if job.enough(gap, sum) {
+            // Far from the ray the logarithms of both cancel.
+            let exact = (0.5..=2.0).contains(&ray);
+            *info = job.close(&b.column(c), x, (primal, primal - gap, exact), sweeps, tile);
+        }
+    }
+}

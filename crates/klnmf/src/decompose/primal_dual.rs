@@ -1,0 +1,176 @@
+//! The last stage: the primal-dual algorithm, for a column that nothing quicker has settled.
+//!
+//! The step and its letters are those of [`primal_dual`](crate::primal_dual), with a tenth of the even spread in the metric.
+//! Here the steps go on until the duality gap of the column is small, so the column is *restarted* now and then: the metric is
+//! renewed at the present x, and ω moves half-way (in logarithms) to the ratio of the distances that x and χ have travelled
+//! since the last restart, measured in the metric, as PDLP does for linear programs. A restart happens when the gap has
+//! fallen to a fifth, or when the last one lies more than a third of all steps back. Two dual points are tried at every
+//! check, α/(Kx) and −χ, and the best primal and the best dual value seen make the certificate.
+
+use super::{ColumnInfo, Job};
+use crate::block::{Block, Work};
+use crate::kernel::{self, DualStep, LogSums};
+use crate::primal_dual::{Metric, PrimalDual, Prox};
+use crate::solver::newton::{Keep, KeepAndMeasure};
+
+/// Steps between two looks at the gap, which cost about as much as one step and a half.
+const CHECK_EVERY: usize = 20;
+/// The share of the even spread that the metric adds to x.
+const SPREAD: f64 = 0.1;
+/// ω at the beginning.
+const FIRST_WEIGHT: f64 = 3.0;
+
+/// Moves the weights `x` of the only column of a block, which has taken `before` steps, until it is certified or must end.
+pub(super) fn run(
+    job: &Job,
+    b: &Block<'_, f64>,
+    x: &mut [f64],
+    before: usize,
+    work: &mut Work<f64>,
+) -> ColumnInfo {
+    let mut column = Column::new(b, x, work);
+    column.check();
+    column.first_dual();
+    column.restart(0);
+    let mut steps = 0;
+    loop {
+        let done = job.enough(column.primal - column.dual, column.sum);
+        if done || job.reached(before + steps) {
+            break;
+        }
+        let some = CHECK_EVERY.min(job.max_iter - before - steps);
+        column.steps(some);
+        steps += some;
+        column.check();
+        let length = steps - column.restarted;
+        if column.gap <= 0.2 * column.gap_then || length * 3 > steps {
+            column.adapt_weight();
+            column.restart(steps);
+        }
+    }
+    let Column { primal, dual, work, .. } = column;
+    x.copy_from_slice(&work.x_best[..b.r]);
+    job.close(b, x, (primal, dual, false), before + steps, &mut work.tile)
+}
+
+/// A column on its way to the optimum.
+struct Column<'a, 'b> {
+    b: &'a Block<'b, f64>,
+    work: &'a mut Work<f64>,
+    /// Σα.
+    sum: f64,
+    /// ω.
+    weight: f64,
+    /// The best primal and dual values seen.
+    primal: f64,
+    dual: f64,
+    /// The gap at the last restart, and when that was.
+    gap_then: f64,
+    restarted: usize,
+    /// At the last check: the factor to the best ray, and the gap of the present pair.
+    ray: f64,
+    gap: f64,
+    /// Whether there is a dual point χ, whose Kᵀχ is in g.
+    has_chi: bool,
+}
+
+impl<'a, 'b> Column<'a, 'b> {
+    fn new(b: &'a Block<'b, f64>, x: &[f64], work: &'a mut Work<f64>) -> Self {
+        work.x[..b.r].copy_from_slice(x);
+        work.x_best[..b.r].copy_from_slice(x);
+        Self {
+            b,
+            work,
+            sum: b.sums[0],
+            weight: FIRST_WEIGHT,
+            primal: f64::INFINITY,
+            // The dual point θ = 1 is always feasible, and its value is 0.
+            dual: 0.0,
+            gap_then: f64::INFINITY,
+            restarted: 0,
+            ray: 1.0,
+            gap: f64::INFINITY,
+            has_chi: false,
+        }
+    }
+
+    /// Some primal-dual steps.
+    fn steps(&mut self, count: usize) {
+        let Work { tile, evidence, sigma, chi, x, x_bar, tau, simplex, .. } = &mut *self.work;
+        let g = &mut evidence.g;
+        let mut primal_dual = PrimalDual { prox: Prox::NonNegative, tile, x, x_bar, tau, g, simplex };
+        for _ in 0..count {
+            primal_dual.step(self.b, &mut DualStep::new(self.b.a, sigma, chi));
+        }
+        self.has_chi = true;
+    }
+
+    /// Looks at the column: the primal value on the best ray, the two dual values, the gap.
+    fn check(&mut self) {
+        let (b, sum) = (self.b, self.sum);
+        let Work { tile, evidence, z, chi, x, x_best, .. } = &mut *self.work;
+        let (x, g) = (&x[..b.r], &mut evidence.g[..b.r]);
+        let mut from_chi = f64::NEG_INFINITY;
+        if self.has_chi {
+            g.iter_mut().for_each(|g| *g = -*g);
+            from_chi = b.cost.dual(0, sum, x, kernel::weighted_log(b.a, chi), g);
+        }
+        let keep = Keep { z: &mut z[..], p: b.p, height: b.p };
+        let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, 1) };
+        b.pass(x, Some(g), tile, &mut map);
+        self.ray = b.cost.ray(0, sum, x);
+        let primal = b.cost.value(0, sum, self.ray, map.logs.sum(0), x);
+        let from_x = primal - b.cost.gap(0, sum, self.ray, x, g);
+        let dual = if from_x.is_finite() { from_x.max(from_chi) } else { from_chi };
+        self.gap = if primal.is_finite() { primal - dual } else { f64::INFINITY };
+        self.dual = self.dual.max(dual);
+        if primal < self.primal {
+            self.primal = primal;
+            x_best.iter_mut().zip(x).for_each(|(best, x)| *best = *x * self.ray);
+        }
+    }
+
+    /// χ = −α/(Kx), divided so that it is feasible.
+    fn first_dual(&mut self) {
+        let Work { evidence, z, chi, .. } = &mut *self.work;
+        let live = evidence.g.iter().zip(self.b.cost.of(0)).filter(|(_, c)| **c > 0.0);
+        let s = live.map(|(g, c)| g / c).fold(0.0, f64::max);
+        for ((chi, a), z) in chi.iter_mut().zip(self.b.a).zip(z) {
+            *chi = if *a > 0.0 { -a / (*z * s) } else { 0.0 };
+        }
+    }
+
+    /// Moves ω half-way to the ratio of what x and χ have travelled since the last restart.
+    fn adapt_weight(&mut self) {
+        let (Work { sigma, chi, chi_then, x, x_then, tau, .. }, b) = (&*self.work, self.b);
+        let primal = moved(&x[..b.r], x_then, tau) * self.weight;
+        let dual = moved(&chi[..b.p], chi_then, sigma) / self.weight;
+        let ratio = (primal / dual).sqrt();
+        if ratio.is_finite() && ratio > 0.0 {
+            self.weight = (self.weight * ratio.clamp(1e-2, 1e3)).sqrt();
+        }
+    }
+
+    /// Renews the metric at the present x, moved to its best ray.
+    fn restart(&mut self, steps: usize) {
+        let (b, ray) = (self.b, self.ray);
+        let Work { z, sigma, chi, chi_then, x, x_bar, x_then, tau, .. } = &mut *self.work;
+        let metric = Metric::new(self.weight, SPREAD, self.sum, b.r);
+        for ((sigma, z), share) in sigma.iter_mut().zip(z).zip(b.shares) {
+            *sigma = metric.sigma(*z * ray, *share);
+        }
+        x[..b.r].iter_mut().for_each(|x| *x *= ray);
+        metric.taus(b.k_sum, &x[..b.r], tau);
+        x_bar[..b.r].copy_from_slice(&x[..b.r]);
+        x_then[..b.r].copy_from_slice(&x[..b.r]);
+        chi_then[..b.p].copy_from_slice(&chi[..b.p]);
+        self.gap_then = self.gap;
+        self.restarted = steps;
+    }
+}
+
+/// Σ (x − then)²/step.
+fn moved(x: &[f64], then: &[f64], step: &[f64]) -> f64 {
+    let numbers = x.iter().zip(then).zip(step).filter(|(_, step)| **step > 0.0);
+    numbers.map(|((x, t), s)| (x - t) * (x - t) / s).sum()
+}

@@ -1,0 +1,147 @@
+//! The instruction sets that the kernel is compiled for, and the choice between them at run time.
+
+use super::lanes::Lanes;
+use crate::{Error, Result, Scalar};
+#[cfg(target_arch = "x86_64")]
+pub use pulp::x86::{V3 as Avx2, V4 as Avx512};
+use std::env;
+use std::sync::OnceLock;
+
+/// The environment variable that forces a level.
+const VARIABLE: &str = "KLNMF_LEVEL";
+
+/// Work on numbers `S`, written once for registers of any width.
+///
+/// `run` consumes the work, because a closure that can be called again gets a wrapper, and a wrapper that is
+/// not inlined is compiled for a plain processor.
+pub trait Wide<S: Scalar> {
+    /// The result.
+    type Output;
+
+    /// Does the work with registers `L`. Must be `#[inline(always)]`, see [`Isa::run`].
+    fn run<L: Lanes<S>>(self, token: L::Token) -> Self::Output;
+}
+
+/// An instruction set of this processor. The tokens of the x86 levels exist only if the processor has them.
+#[derive(Clone, Copy)]
+pub enum Isa {
+    /// Vectors of 16 bytes, which every processor has.
+    Plain,
+    /// AVX2 and FMA, vectors of 32 bytes.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    /// AVX-512 (F, BW, CD, DQ, VL), vectors of 64 bytes.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+impl Isa {
+    /// The level in use: the one that `KLNMF_LEVEL` names, or the widest if it names none of this processor.
+    pub fn get() -> Self {
+        static CHOSEN: OnceLock<Isa> = OnceLock::new();
+        *CHOSEN.get_or_init(|| Self::chosen().unwrap_or_else(|_| Self::widest()))
+    }
+
+    /// The level that `KLNMF_LEVEL` names, or the widest if it is not set.
+    ///
+    /// Every public function calls this first, so that a wrong value is an error and not a silent change of
+    /// speed.
+    pub fn chosen() -> Result<Self> {
+        match env::var_os(VARIABLE) {
+            None => Ok(Self::widest()),
+            Some(name) => Self::named(&name.to_string_lossy()),
+        }
+    }
+
+    fn named(name: &str) -> Result<Self> {
+        let error = |must| Error::Setting { name: VARIABLE, value: name.to_owned(), must };
+        if !["plain", "avx2", "avx512"].contains(&name) {
+            return Err(error("must be plain, avx2 or avx512"));
+        }
+        let found = Self::all().into_iter().find(|isa| isa.name() == name);
+        found.ok_or_else(|| error("this processor lacks these instructions; unset it to use the best ones"))
+    }
+
+    /// All levels of this processor, the narrowest first.
+    pub fn all() -> Vec<Self> {
+        let mut all = vec![Isa::Plain];
+        #[cfg(target_arch = "x86_64")]
+        {
+            all.extend(Avx2::try_new().map(Isa::Avx2));
+            all.extend(Avx512::try_new().map(Isa::Avx512));
+        }
+        all
+    }
+
+    fn widest() -> Self {
+        Self::all().pop().unwrap_or(Isa::Plain)
+    }
+
+    /// The name by which `KLNMF_LEVEL` knows the level.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isa::Plain => "plain",
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(_) => "avx512",
+        }
+    }
+
+    /// Bytes of a vector.
+    pub fn vector_bytes(self) -> usize {
+        match self {
+            Isa::Plain => 16,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(_) => 32,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(_) => 64,
+        }
+    }
+
+    /// Runs `f` compiled for this level. `f` must be `#[inline(always)]`, because only what is inlined here
+    /// is compiled for the level. It must not use `mul_add`: on a plain processor that is a slow call.
+    #[inline(always)]
+    pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
+        match self {
+            Isa::Plain => f(),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(token) => token.vectorize(f),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(token) => token.vectorize(f),
+        }
+    }
+
+    /// Runs work compiled for this level, with the registers of this level.
+    #[inline(always)]
+    pub fn run_wide<S: Scalar, W: Wide<S>>(self, work: W) -> W::Output {
+        match self {
+            Isa::Plain => work.run::<S::Wide128>(()),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(token) => token.vectorize(
+                #[inline(always)]
+                || work.run::<S::Wide256>(token),
+            ),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(token) => token.vectorize(
+                #[inline(always)]
+                || work.run::<S::Wide512>(token),
+            ),
+        }
+    }
+}
+
+/// The instruction level that the library uses here: `plain`, `avx2` or `avx512`. `KLNMF_LEVEL` forces one; an unknown one, or
+/// one that the processor lacks, is an error here and in every other call.
+pub fn instruction_level() -> Result<&'static str> {
+    Isa::chosen().map(Isa::name)
+}
+
+/// The instruction levels that this processor has.
+pub fn instruction_levels() -> Vec<&'static str> {
+    Isa::all().into_iter().map(Isa::name).collect()
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/isa.rs"]
+mod tests;

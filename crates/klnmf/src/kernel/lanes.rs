@@ -1,0 +1,281 @@
+//! Registers full of numbers, and the arithmetic that the passes do with them.
+//!
+//! The register types name their instructions one by one. Left to itself the compiler takes arrays of such a
+//! size apart and puts them together in odd pieces.
+
+use crate::Scalar;
+use std::ops::{Add, Mul, Sub};
+
+/// The most numbers that a register of any level holds.
+pub const MOST: usize = 16;
+
+/// A register of `N` numbers.
+///
+/// A value can be made only from a token, which proves that the processor has the instructions. All functions
+/// are therefore safe. They are `#[inline(always)]`, because only inlined code is compiled for the
+/// instruction set.
+pub trait Lanes<S: Scalar>: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+    /// The proof that the processor has the instructions.
+    type Token: Copy;
+    /// How many numbers the register holds.
+    const N: usize;
+
+    /// The token that the register was made with.
+    fn token(self) -> Self::Token;
+
+    /// `x` in every place.
+    fn splat(token: Self::Token, x: S) -> Self;
+
+    /// The `live` numbers of `from` that begin at `at`, then ones: no operation on them is slow or undefined.
+    fn load(token: Self::Token, from: &[S], at: usize, live: usize) -> Self;
+
+    /// Writes the first `live` numbers to `to`, beginning at `at`.
+    fn store(self, to: &mut [S], at: usize, live: usize);
+
+    /// The first `live` numbers, then ones.
+    fn first(self, live: usize) -> Self;
+
+    /// self · a + b. It is rounded once, except on plain processors that lack the instruction.
+    fn mul_add(self, a: Self, b: Self) -> Self;
+
+    /// The numbers where a > 0, those of `other` elsewhere.
+    fn if_positive(self, a: Self, other: Self) -> Self;
+
+    /// The numbers where a > 0, zeros elsewhere.
+    #[inline(always)]
+    fn where_positive(self, a: Self) -> Self {
+        self.if_positive(a, Self::splat(self.token(), S::ZERO))
+    }
+
+    /// self / z where self > 0, and 0 where self = 0, whatever z is. No numerator may be negative. The error
+    /// is at most one unit in the last place.
+    fn over(self, z: Self) -> Self;
+
+    /// 1 / self for positive normal numbers, to a few units in the last place.
+    fn reciprocal(self) -> Self;
+
+    /// Square roots, to one unit in the last place.
+    fn sqrt(self) -> Self;
+
+    /// The larger numbers; those of `other` where one of the two is NaN.
+    fn max(self, other: Self) -> Self;
+
+    /// The smaller numbers; those of `other` where one of the two is NaN.
+    fn min(self, other: Self) -> Self;
+
+    /// (e, m − 1) with x = 2ᵉ·m and m in [√½, √2), for positive normal numbers x.
+    fn exponent_and_rest(self) -> (Self, Self);
+
+    /// Whether all numbers are positive and normal where b > 0.
+    fn is_normal_where(self, b: Self) -> bool;
+
+    /// The sums of eight registers.
+    #[inline(always)]
+    fn sums(of: [Self; 8]) -> [f64; 8] {
+        let mut sums = [0.0; 8];
+        for (sum, lanes) in sums.iter_mut().zip(of) {
+            *sum = lanes.sum().to_f64();
+        }
+        sums
+    }
+
+    /// As [`load`](Lanes::load), but with zeros after the `live` numbers.
+    #[inline(always)]
+    fn load_or_zero(token: Self::Token, from: &[S], at: usize, live: usize) -> Self {
+        Self::load(token, from, at, live) - Self::splat(token, S::ZERO).first(live)
+    }
+
+    /// The sum of the numbers, by halves. This order makes one wide register and two narrow ones give the
+    /// same bits.
+    #[inline(always)]
+    fn sum(self) -> S {
+        let mut all = [S::ZERO; MOST];
+        self.store(&mut all, 0, Self::N);
+        let mut half = Self::N / 2;
+        while half > 0 {
+            for l in 0..half {
+                all[l] += all[l + half];
+            }
+            half /= 2;
+        }
+        all[0]
+    }
+
+    /// The least of the numbers.
+    #[inline(always)]
+    fn least(self) -> S {
+        let mut all = [S::INFINITY; MOST];
+        self.store(&mut all, 0, Self::N);
+        all.into_iter().fold(S::INFINITY, S::min)
+    }
+
+    /// Natural logarithms of positive normal numbers, without branches or tables. Of other numbers the result
+    /// is arbitrary: callers check with [`is_normal_where`](Lanes::is_normal_where), as `weighted_ln` does.
+    ///
+    /// x = 2ᵉ·m with m in [√½, √2), and ln x = e·ln 2 + 2·artanh(f) with f = (m − 1)/(m + 1). The polynomial
+    /// in f² errs by less than the rounding. The relative error is below 2ε (tested).
+    #[inline(always)]
+    fn ln(self) -> Self {
+        let token = self.token();
+        let (e, u) = self.exponent_and_rest();
+        // u may be negative, which `over` does not accept, and f = 1 − 2/(u + 2) would lose digits.
+        let two = Self::splat(token, S::from_f64(2.0));
+        let f = u * Self::splat(token, S::ONE).over(u + two);
+        let s = f * f;
+        let mut series = Self::splat(token, S::ZERO);
+        let mut k = S::LN_POLYNOMIAL.len();
+        while k > 0 {
+            k -= 1;
+            series = series.mul_add(s, Self::splat(token, S::from_f64(S::LN_POLYNOMIAL[k])));
+        }
+        // 2f = u − f·u keeps the leading term exact, which a product 2f would not.
+        let tail = (f + f) * (series * s) - f * u;
+        let (ln2_high, ln2_low) = S::LN_2;
+        e * Self::splat(token, ln2_high) + (u + (tail + e * Self::splat(token, ln2_low)))
+    }
+
+    /// b·ln(c/z) where b > 0, zeros elsewhere; `self` is c/z. It is +∞ where z = 0.
+    ///
+    /// A quotient that overflows, underflows or is subnormal says too little of its logarithm. The terms of
+    /// such a register, which is rare, are b·(ln c − ln z).
+    #[inline(always)]
+    fn weighted_ln(self, b: Self, c: Self, z: Self) -> Self {
+        if self.is_normal_where(b) {
+            return (b * self.ln()).where_positive(b);
+        }
+        let mut all = [[S::ZERO; MOST]; 3];
+        for (all, lanes) in all.iter_mut().zip([b, c, z]) {
+            lanes.store(all, 0, Self::N);
+        }
+        let terms = terms_one_by_one(&all);
+        Self::load(self.token(), &terms, 0, Self::N)
+    }
+
+    /// The proximal point of σF* at χ' = χ + σz, which is ½(χ' − √(χ'² + 4σa)): the dual step from χ = self.
+    #[inline(always)]
+    fn dual_step(self, a: Self, sigma: Self, z: Self) -> Self {
+        let token = self.token();
+        let (half, four) = (Self::splat(token, S::from_f64(0.5)), Self::splat(token, S::from_f64(4.0)));
+        let moved = sigma.mul_add(z, self);
+        let square = moved.mul_add(moved, four * sigma * a);
+        half * (moved - square.sqrt())
+    }
+}
+
+/// b·ln(c/z) where b > 0, zeros elsewhere, also where c/z leaves the range of normal numbers.
+#[cold]
+#[inline(never)]
+fn terms_one_by_one<S: Scalar>([b, c, z]: &[[S; MOST]; 3]) -> [S; MOST] {
+    let mut terms = [S::ZERO; MOST];
+    for (l, term) in terms.iter_mut().enumerate().filter(|(l, _)| b[*l] > S::ZERO) {
+        let (c, z) = (c[l].to_f64(), z[l].to_f64());
+        // The difference of two large logarithms loses digits, so the quotient is used where it is good.
+        let ln = if (c / z).is_normal() { (c / z).ln() } else { c.ln() - z.ln() };
+        let value = b[l].to_f64() * ln;
+        *term = if z > 0.0 { S::from_f64(value) } else { S::INFINITY };
+    }
+    terms
+}
+
+/// A register type of x86 with the functions of `Lanes` that differ only in the names of instructions. The
+/// braces at the end hold the other functions.
+#[cfg(target_arch = "x86_64")]
+macro_rules! x86_lanes {
+    ($name:ident, $reg:ident, $token:ident, $t:ident, $n:literal, $doc:literal,
+     $float:ident $set:ident $add:ident $sub:ident $mul:ident $max:ident $min:ident, $fused:ident $fma:ident,
+     $set_int:ident $to_int:ident $from_int:ident,
+     $whole:ident $add_int:ident $shift:ident $and:ident $or:ident,
+     $int:ident $bits:literal $bias:literal $root_half:literal, { $($rest:tt)* }) => {
+        #[doc = $doc]
+        #[derive(Clone, Copy)]
+        pub struct $name($reg, $token);
+
+        x86_lanes!(@operator $name $float Add add $add);
+        x86_lanes!(@operator $name $float Sub sub $sub);
+        x86_lanes!(@operator $name $float Mul mul $mul);
+
+        impl Lanes<$t> for $name {
+            type Token = $token;
+            const N: usize = $n;
+
+            #[inline(always)]
+            fn token(self) -> $token {
+                self.1
+            }
+
+            #[inline(always)]
+            fn splat(token: $token, x: $t) -> Self {
+                Self(token.$float.$set(x), token)
+            }
+
+            #[inline(always)]
+            fn load(token: $token, from: &[$t], at: usize, live: usize) -> Self {
+                let from = &from[at..at + live];
+                if live == $n {
+                    // Safety: the slice has as many numbers as the register.
+                    return Self(unsafe { from.as_ptr().cast::<$reg>().read_unaligned() }, token);
+                }
+                Self::load_some(token, from)
+            }
+
+            #[inline(always)]
+            fn store(self, to: &mut [$t], at: usize, live: usize) {
+                let to = &mut to[at..at + live];
+                if live == $n {
+                    // Safety: the slice has as many numbers as the register.
+                    return unsafe { to.as_mut_ptr().cast::<$reg>().write_unaligned(self.0) };
+                }
+                self.store_some(to);
+            }
+
+            #[inline(always)]
+            fn mul_add(self, a: Self, b: Self) -> Self {
+                Self(self.1.$fused.$fma(self.0, a.0, b.0), self.1)
+            }
+
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                Self(self.1.$float.$max(self.0, other.0), self.1)
+            }
+
+            #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                Self(self.1.$float.$min(self.0, other.0), self.1)
+            }
+
+            #[inline(always)]
+            fn exponent_and_rest(self) -> (Self, Self) {
+                const TWO_TO_BITS: $t = (1u64 << $bits) as $t;
+                const MANTISSA: $int = (1 << $bits) - 1;
+                let (float, whole) = (self.1.$float, self.1.$whole);
+                let one_less_root_half = ($t::to_bits(1.0) - $root_half) as $int;
+                // Adding this carries into the exponent exactly if the mantissa is at least √2.
+                let bits = whole.$add_int(float.$to_int(self.0), float.$set_int(one_less_root_half));
+                // An integer laid into the mantissa of 2^bits converts without a conversion instruction.
+                let laid = whole.$or(whole.$shift::<$bits>(bits), float.$to_int(float.$set(TWO_TO_BITS)));
+                let e = float.$sub(float.$from_int(laid), float.$set(TWO_TO_BITS + $bias));
+                let rest = whole.$and(bits, float.$set_int(MANTISSA));
+                let m = float.$from_int(whole.$add_int(rest, float.$set_int($root_half)));
+                (Self(e, self.1), Self(float.$sub(m, float.$set(1.0)), self.1))
+            }
+
+            $($rest)*
+        }
+    };
+    (@operator $name:ident $float:ident $trait:ident $function:ident $instruction:ident) => {
+        impl std::ops::$trait for $name {
+            type Output = Self;
+            #[inline(always)]
+            fn $function(self, other: Self) -> Self {
+                Self(self.1.$float.$instruction(self.0, other.0), self.1)
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86_lanes;
+
+#[cfg(test)]
+#[path = "../../tests/unit/lanes.rs"]
+mod tests;

@@ -1,0 +1,215 @@
+//! What a pass does to z = Kx, entry by entry, between its two products.
+
+use super::isa::{Isa, Wide};
+use super::lanes::{Lanes, MOST};
+use crate::Scalar;
+use crate::block::MOST_COLUMNS;
+use std::mem::MaybeUninit;
+
+/// A function of the entries of z. It is called with one register at a time.
+///
+/// It runs inside the product kernels, strip by strip while z is in the nearest cache, so every `map` must be
+/// `#[inline(always)]`.
+pub trait TileMap<S: Scalar> {
+    /// Whether it leaves z as it is.
+    const SAME: bool = false;
+
+    /// The new values of the entries `at..at + live` of the block's p × q arrays, all in the same column; `z`
+    /// holds their old values. What comes after `live` is not used.
+    fn map<L: Lanes<S>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L;
+
+    /// Tells the processor that the entries from `at` on will be needed soon.
+    #[inline(always)]
+    fn fetch(&self, _at: usize) {}
+
+    /// Maps a piece of a column that begins at `at`: z ← f(z).
+    fn apply(&mut self, column: usize, at: usize, z: &mut [S])
+    where
+        Self: Sized,
+    {
+        self.apply_at(Isa::get(), column, at, z);
+    }
+
+    /// As [`apply`](TileMap::apply), at a certain level.
+    fn apply_at(&mut self, isa: Isa, column: usize, at: usize, z: &mut [S])
+    where
+        Self: Sized,
+    {
+        isa.run_wide(Piece { map: self, column, at, z });
+    }
+}
+
+/// A piece of a column, to be mapped.
+struct Piece<'a, S, F> {
+    map: &'a mut F,
+    column: usize,
+    at: usize,
+    z: &'a mut [S],
+}
+
+impl<S: Scalar, F: TileMap<S>> Wide<S> for Piece<'_, S, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes<S>>(self, token: L::Token) {
+        let Self { map, column, mut at, z } = self;
+        let mut whole = z.chunks_exact_mut(L::N);
+        for z in &mut whole {
+            map.map(column, at, L::N, L::load(token, z, 0, L::N)).store(z, 0, L::N);
+            at += L::N;
+        }
+        let rest = whole.into_remainder();
+        let live = rest.len();
+        if live > 0 {
+            map.map(column, at, live, L::load(token, rest, 0, live)).store(rest, 0, live);
+        }
+    }
+}
+
+/// Asks for the cache line of an entry; a hint, which may point anywhere.
+#[inline(always)]
+fn fetch<S>(from: &[S], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // Safety: a prefetch does not read.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(from.as_ptr().wrapping_add(at).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (from, at);
+}
+
+/// z as it is.
+pub(crate) struct Same;
+
+impl<S: Scalar> TileMap<S> for Same {
+    const SAME: bool = true;
+
+    #[inline(always)]
+    fn map<L: Lanes<S>>(&mut self, _: usize, _: usize, _: usize, z: L) -> L {
+        z
+    }
+}
+
+/// a/z where a > 0, else 0: minus the dual point, and the quotient of the multiplicative update.
+pub(crate) struct Ratio<'a, S> {
+    a: &'a [S],
+}
+
+impl<'a, S> Ratio<'a, S> {
+    pub fn new(a: &'a [S]) -> Self {
+        Self { a }
+    }
+}
+
+impl<S: Scalar> TileMap<S> for Ratio<'_, S> {
+    #[inline(always)]
+    fn map<L: Lanes<S>>(&mut self, _: usize, at: usize, live: usize, z: L) -> L {
+        L::load(z.token(), self.a, at, live).over(z)
+    }
+
+    #[inline(always)]
+    fn fetch(&self, at: usize) {
+        fetch(self.a, at);
+    }
+}
+
+/// Σ b·ln(c/z) over the entries of each column where b > 0, infinite if z = 0 there; the result is c/z.
+///
+/// With c = b = a it gives the divergence along with the quotient, with c an earlier z the change since then.
+pub struct LogSums<'a, S> {
+    b: &'a [S],
+    c: &'a [S],
+    /// Running sums in as many lanes as the widest register has, of the first `columns` columns only: a
+    /// sparse block has one column, and clearing the sums of all would take as long as the column.
+    sums: [MaybeUninit<[S; MOST]>; MOST_COLUMNS],
+    columns: usize,
+}
+
+impl<'a, S: Scalar> LogSums<'a, S> {
+    /// Sums of `columns` columns, all zero.
+    pub fn new(b: &'a [S], c: &'a [S], columns: usize) -> Self {
+        let mut sums = [MaybeUninit::uninit(); MOST_COLUMNS];
+        sums[..columns].fill(MaybeUninit::new([S::ZERO; MOST]));
+        Self { b, c, sums, columns }
+    }
+
+    /// The sum of a column.
+    pub fn sum(&self, column: usize) -> f64 {
+        assert!(column < self.columns);
+        // Safety: `new` has set the sums of these columns.
+        let sums = unsafe { self.sums[column].assume_init_ref() };
+        sums.iter().map(|s| s.to_f64()).sum()
+    }
+}
+
+impl<S: Scalar> TileMap<S> for LogSums<'_, S> {
+    #[inline(always)]
+    fn map<L: Lanes<S>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
+        let token = z.token();
+        let (b, c) = (L::load(token, self.b, at, live), L::load(token, self.c, at, live));
+        // Beyond `live` there are ones, whose logarithm is zero.
+        let z = z.first(live);
+        let t = c.over(z);
+        let terms = t.weighted_ln(b, c, z);
+        assert!(column < self.columns);
+        // Safety: `new` has set the sums of these columns.
+        let sums = unsafe { self.sums[column].assume_init_mut() };
+        (L::load(token, sums, 0, L::N) + terms).store(sums, 0, L::N);
+        t
+    }
+
+    #[inline(always)]
+    fn fetch(&self, at: usize) {
+        fetch(self.b, at);
+        fetch(self.c, at);
+    }
+}
+
+/// The dual step χ ← ½(χ' − √(χ'² + 4σa)), χ' = χ + σz; the new χ is also the result.
+///
+/// With `COLUMNS` there is one σ for each column and the step is taken on all entries, as in the authors'
+/// program. Otherwise there is one σ for each entry and χ is 0 where a = 0.
+pub(crate) struct DualStep<'a, S, const COLUMNS: bool> {
+    a: &'a [S],
+    sigma: &'a [S],
+    chi: &'a mut [S],
+}
+
+impl<'a, S> DualStep<'a, S, false> {
+    /// On the support of a, with one σ for each entry.
+    pub fn new(a: &'a [S], sigma: &'a [S], chi: &'a mut [S]) -> Self {
+        Self { a, sigma, chi }
+    }
+}
+
+impl<'a, S> DualStep<'a, S, true> {
+    /// On all entries, with one σ for each column.
+    pub fn by_column(a: &'a [S], sigma: &'a [S], chi: &'a mut [S]) -> Self {
+        Self { a, sigma, chi }
+    }
+}
+
+impl<S: Scalar, const COLUMNS: bool> TileMap<S> for DualStep<'_, S, COLUMNS> {
+    #[inline(always)]
+    fn map<L: Lanes<S>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
+        let token = z.token();
+        let (a, chi) = (L::load(token, self.a, at, live), L::load(token, self.chi, at, live));
+        let next = if COLUMNS {
+            chi.dual_step(a, L::splat(token, self.sigma[column]), z)
+        } else {
+            chi.dual_step(a, L::load(token, self.sigma, at, live), z).where_positive(a)
+        };
+        next.store(self.chi, at, live);
+        next
+    }
+
+    #[inline(always)]
+    fn fetch(&self, at: usize) {
+        fetch(self.a, at);
+        fetch(self.chi, at);
+        if !COLUMNS {
+            fetch(self.sigma, at);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The arithmetic of the passes over the data: products, quotients, roots and logarithms on registers.
+//!
+//! There is one way to write such code. Work is a value that implements [`Wide`]: a function that is generic
+//! over the register type [`Lanes`]. [`Isa::run_wide`] picks the register type of this processor and calls
+//! the work inside a function that is compiled for its instruction set. Only code that is inlined into that
+//! function is compiled for the instruction set, so everything from `Wide::run` down to the instructions is
+//! `#[inline(always)]`.
+//!
+//! A register can be made only with the token of its instruction set, and a token only after the processor
+//! was checked. Arithmetic on registers is therefore safe. Simple loops over numbers that the compiler
+//! vectorises by itself use [`Isa::run`] and need no registers.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod isa;
+mod lanes;
+mod loops;
+mod map;
+pub(crate) mod newton_pass;
+mod packed;
+mod plain;
+
+#[cfg(target_arch = "x86_64")]
+pub use isa::{Avx2, Avx512};
+pub use isa::{Isa, Wide, instruction_level, instruction_levels};
+pub use lanes::Lanes;
+pub(crate) use loops::{
+    add_columns, convert, dot, ln, log_sum, multiply, multiply_transposed, simd, weighted_log,
+};
+pub(crate) use map::{DualStep, LogSums, Ratio, Same, TileMap};
+pub use packed::{Aligned, Packed};
+pub use plain::{Array, FUSED};
+#[cfg(target_arch = "x86_64")]
+pub use {
+    avx2::{F32x8, F64x4},
+    avx512::{F32x16, F64x8},
+};

@@ -1,0 +1,188 @@
+//! The pass over the rows of one column for a block of four weights: gradient and Hessian.
+//!
+//! Fourteen running sums stay in registers.
+
+use super::isa::{Isa, Wide};
+use super::lanes::{Lanes, MOST};
+use crate::Scalar;
+use std::ops::Range;
+
+/// Columns that are worked side by side.
+pub(crate) const C: usize = 8;
+/// Weights in a block.
+pub(crate) const B: usize = 4;
+/// Entries of the upper triangle of a B × B matrix.
+pub(crate) const H: usize = B * (B + 1) / 2;
+
+/// Bytes of an atom that a pass takes at most: those of eight atoms stay in the first cache.
+const CHUNK: usize = 3072;
+
+/// The rows 0..height in the chunks that passes take.
+pub(crate) fn chunks<S>(height: usize) -> impl Iterator<Item = Range<usize>> {
+    let rows = CHUNK / size_of::<S>();
+    (0..height).step_by(rows).map(move |start| start..(start + rows).min(height))
+}
+
+/// What a pass reads and writes; all slices have the same length, a multiple of 64 bytes.
+pub(crate) struct Pass<'a, S> {
+    /// A column of V, zeros after its end.
+    pub a: &'a [S],
+    /// Kx, which the pass brings up to date; not zero after its end.
+    pub z: &'a mut [S],
+    /// The atoms of the previous block.
+    pub before: [&'a [S]; B],
+    /// The change of their weights.
+    pub d: [S; B],
+    /// The atoms of this block.
+    pub k: [&'a [S]; B],
+    /// The least value that z may have: positive.
+    pub floor: S,
+}
+
+/// Kᵀt and the upper triangle of KᵀDiag(u)K, each as a register of sums that are still to be added up.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct Sums<S>([[S; MOST]; B + H]);
+
+impl<S: Scalar> Sums<S> {
+    /// Room for sums.
+    pub const ZERO: Self = Self([[S::ZERO; MOST]; B + H]);
+}
+
+/// Brings z up to date and adds the rows of a pass to the sums, or begins new ones if `fresh`.
+pub(crate) fn block_pass<S: Scalar>(isa: Isa, pass: &mut Pass<'_, S>, fresh: bool, sums: &mut Sums<S>) {
+    isa.run_wide(BlockPass { pass, fresh, sums });
+}
+
+/// Brings z up to date; returns the least z among the rows with a > 0.
+pub(crate) fn last_pass<S: Scalar>(isa: Isa, pass: &mut Pass<'_, S>) -> S {
+    isa.run_wide(LastPass { pass })
+}
+
+/// Kᵀt and the upper triangle of KᵀDiag(u)K of some columns, side by side.
+pub(crate) fn totals<S: Scalar>(isa: Isa, sums: &[Sums<S>; C]) -> [[f64; C]; B + H] {
+    isa.run_wide(Totals { sums })
+}
+
+struct BlockPass<'p, 'a, S> {
+    pass: &'p mut Pass<'a, S>,
+    fresh: bool,
+    sums: &'p mut Sums<S>,
+}
+
+impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes<S>>(self, token: L::Token) {
+        let Pass { a, z, before, d, k, floor } = self.pass;
+        let (d, floor) = (splat_all::<S, L>(token, d), L::splat(token, *floor));
+        let mut so_far = [L::splat(token, S::ZERO); B + H];
+        if !self.fresh {
+            for (now, sum) in so_far.iter_mut().zip(&self.sums.0) {
+                *now = L::load(token, sum, 0, L::N);
+            }
+        }
+        // Separate variables, because the compiler does not keep all of such an array in registers.
+        let [mut g0, mut g1, mut g2, mut g3, mut h00, mut h01, mut h02, mut h03, ..] = so_far;
+        let [.., mut h11, mut h12, mut h13, mut h22, mut h23, mut h33] = so_far;
+        let n = z.len();
+        let columns = z.chunks_exact_mut(L::N).zip(a[..n].chunks_exact(L::N));
+        for ((z, a), (before, k)) in columns.zip(four::<S, L>(before, n).zip(four::<S, L>(k, n))) {
+            let now = moved(L::load(token, z, 0, L::N), d, before).max(floor);
+            now.store(z, 0, L::N);
+            let inverse = now.reciprocal();
+            let t = L::load(token, a, 0, L::N) * inverse;
+            let u = t * inverse;
+            let (k0, k1) = (L::load(token, k.0.0, 0, L::N), L::load(token, k.0.1, 0, L::N));
+            let (k2, k3) = (L::load(token, k.1.0, 0, L::N), L::load(token, k.1.1, 0, L::N));
+            (g0, g1) = (k0.mul_add(t, g0), k1.mul_add(t, g1));
+            (g2, g3) = (k2.mul_add(t, g2), k3.mul_add(t, g3));
+            let (u0, u1, u2, u3) = (k0 * u, k1 * u, k2 * u, k3 * u);
+            (h00, h01) = (u0.mul_add(k0, h00), u0.mul_add(k1, h01));
+            (h02, h03) = (u0.mul_add(k2, h02), u0.mul_add(k3, h03));
+            (h11, h12) = (u1.mul_add(k1, h11), u1.mul_add(k2, h12));
+            (h13, h22) = (u1.mul_add(k3, h13), u2.mul_add(k2, h22));
+            (h23, h33) = (u2.mul_add(k3, h23), u3.mul_add(k3, h33));
+        }
+        let new = [g0, g1, g2, g3, h00, h01, h02, h03, h11, h12, h13, h22, h23, h33];
+        for (sum, new) in self.sums.0.iter_mut().zip(new) {
+            new.store(sum, 0, L::N);
+        }
+    }
+}
+
+struct LastPass<'p, 'a, S> {
+    pass: &'p mut Pass<'a, S>,
+}
+
+impl<S: Scalar> Wide<S> for LastPass<'_, '_, S> {
+    type Output = S;
+
+    #[inline(always)]
+    fn run<L: Lanes<S>>(self, token: L::Token) -> S {
+        let Pass { a, z, before, d, .. } = self.pass;
+        let (d, most) = (splat_all::<S, L>(token, d), L::splat(token, S::INFINITY));
+        let mut least = most;
+        let n = z.len();
+        let columns = z.chunks_exact_mut(L::N).zip(a[..n].chunks_exact(L::N));
+        for ((z, a), before) in columns.zip(four::<S, L>(before, n)) {
+            let now = moved(L::load(token, z, 0, L::N), d, before);
+            now.store(z, 0, L::N);
+            least = now.if_positive(L::load(token, a, 0, L::N), most).min(least);
+        }
+        least.least()
+    }
+}
+
+struct Totals<'a, S> {
+    sums: &'a [Sums<S>; C],
+}
+
+impl<S: Scalar> Wide<S> for Totals<'_, S> {
+    type Output = [[f64; C]; B + H];
+
+    #[inline(always)]
+    fn run<L: Lanes<S>>(self, token: L::Token) -> Self::Output {
+        let mut totals = [[0.0; C]; B + H];
+        for (e, total) in totals.iter_mut().enumerate() {
+            let mut columns = [L::splat(token, S::ZERO); C];
+            for (column, sums) in columns.iter_mut().zip(self.sums) {
+                *column = L::load(token, &sums.0[e], 0, L::N);
+            }
+            *total = L::sums(columns);
+        }
+        totals
+    }
+}
+
+/// A register of each of four atoms.
+type Four<'a, S> = ((&'a [S], &'a [S]), (&'a [S], &'a [S]));
+
+/// The registers of the first `n` rows of four atoms, side by side. Zipped iterators need no checks of bounds in the
+/// loop, and slices of one length need no search for the shortest before it.
+#[inline(always)]
+fn four<'a, S: Scalar, L: Lanes<S>>(atoms: &[&'a [S]; B], n: usize) -> impl Iterator<Item = Four<'a, S>> {
+    let [a, b, c, d] = [&atoms[0][..n], &atoms[1][..n], &atoms[2][..n], &atoms[3][..n]];
+    a.chunks_exact(L::N).zip(b.chunks_exact(L::N)).zip(c.chunks_exact(L::N).zip(d.chunks_exact(L::N)))
+}
+
+/// Each number in every place of a register. An array's `map` need not be inlined.
+#[inline(always)]
+fn splat_all<S: Scalar, L: Lanes<S>>(token: L::Token, x: &[S; B]) -> [L; B] {
+    [L::splat(token, x[0]), L::splat(token, x[1]), L::splat(token, x[2]), L::splat(token, x[3])]
+}
+
+/// z with the change d of the weights of four atoms.
+#[inline(always)]
+fn moved<S: Scalar, L: Lanes<S>>(z: L, d: [L; B], ((a0, a1), (a2, a3)): Four<'_, S>) -> L {
+    let token = z.token();
+    let z = d[0].mul_add(L::load(token, a0, 0, L::N), z);
+    let z = d[1].mul_add(L::load(token, a1, 0, L::N), z);
+    let z = d[2].mul_add(L::load(token, a2, 0, L::N), z);
+    d[3].mul_add(L::load(token, a3, 0, L::N), z)
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/newton_pass.rs"]
+mod tests;

@@ -1,0 +1,320 @@
+//! The two products of a pass over dense data, z = Kx and g = Kᵀt, from a dictionary packed for vector
+//! registers.
+//!
+//! Both are the same kernel: a strip of the packed matrix, some vectors wide, times a few columns, summed in
+//! registers over the common length. For z the strip is a few rows of K and the sum runs over the atoms; for
+//! g it is a few atoms and the sum runs over the rows. Every number is a chain of multiply-adds in the order
+//! of that sum. They are fused on AVX2 and AVX-512, so these two give the same bits.
+
+// The kernels are loops over constant ranges that index several arrays at once.
+#![allow(clippy::needless_range_loop)]
+
+use super::isa::{Isa, Wide};
+use super::lanes::Lanes;
+use super::map::{Same, TileMap};
+use crate::Scalar;
+use rayon::prelude::*;
+use std::ops::{Deref, DerefMut, Range};
+
+/// Vectors beside each other in a strip: with six or eight columns the sums just fill the registers. The last
+/// strip has one if that is enough.
+const VECTORS: usize = 2;
+
+/// Numbers that begin at a cache line, so that no vector lies across two.
+pub struct Aligned<S> {
+    room: Vec<S>,
+    start: usize,
+    len: usize,
+}
+
+impl<S: Scalar> Aligned<S> {
+    const LINE: usize = 64;
+
+    pub fn zeros(len: usize) -> Self {
+        let room = vec![S::ZERO; len + Self::LINE / size_of::<S>()];
+        let start = room.as_ptr().align_offset(Self::LINE).min(Self::LINE / size_of::<S>());
+        Self { room, start, len }
+    }
+}
+
+impl<S> Deref for Aligned<S> {
+    type Target = [S];
+    fn deref(&self) -> &[S] {
+        &self.room[self.start..][..self.len]
+    }
+}
+
+impl<S> DerefMut for Aligned<S> {
+    fn deref_mut(&mut self) -> &mut [S] {
+        &mut self.room[self.start..][..self.len]
+    }
+}
+
+/// A dictionary K (p × r) in the two layouts that the products want.
+pub struct Packed<S> {
+    isa: Isa,
+    p: usize,
+    r: usize,
+    /// Numbers across a strip.
+    width: usize,
+    /// Strips of rows: the entries of `width` rows side by side, atom after atom.
+    rows: Aligned<S>,
+    /// Strips of atoms: the entries of `width` atoms side by side, row after row.
+    atoms: Aligned<S>,
+}
+
+impl<S: Scalar> Packed<S> {
+    /// Room for p rows and r atoms.
+    pub fn new(p: usize, r: usize) -> Self {
+        Self::at(Isa::get(), p, r)
+    }
+
+    /// The same at a certain level.
+    pub fn at(isa: Isa, p: usize, r: usize) -> Self {
+        let width = VECTORS * isa.vector_bytes() / size_of::<S>();
+        let rows = Aligned::zeros(p.next_multiple_of(width / VECTORS) * r);
+        let atoms = Aligned::zeros(r.next_multiple_of(width / VECTORS) * p);
+        Self { isa, p, r, width, rows, atoms }
+    }
+
+    /// Packs K from its transpose (r × p), strip by strip; on the threads of the pool that this is called in.
+    pub fn set<T: Scalar>(&mut self, kt: &[T]) {
+        let Self { isa, p, r, width, rows, atoms } = self;
+        let (isa, p, r, width) = (*isa, *p, *r, *width);
+        rayon::join(
+            || {
+                // Enough strips at a time that handing them out costs little.
+                rows.par_chunks_mut(16 * width * r).zip(kt.par_chunks(16 * width * r)).for_each(
+                    |(to, kt)| {
+                        isa.run(
+                            #[inline(always)]
+                            || set_rows(to, kt, r, width),
+                        );
+                    },
+                );
+            },
+            || {
+                atoms.par_chunks_mut(width * p).enumerate().for_each(|(strip, to)| {
+                    isa.run(
+                        #[inline(always)]
+                        || set_atoms(to, kt, r, strip * width),
+                    );
+                });
+            },
+        );
+    }
+
+    /// z ← K x for some rows, which begin at a multiple of the strip's width: x is r × q, z is rows × q.
+    pub fn multiply(&self, rows: &Range<usize>, x: &[S], q: usize, z: &mut [S]) {
+        self.multiply_map(rows, x, q, z, &mut Same);
+    }
+
+    /// t ← f(K x), `map` applied strip by strip while z is in the nearest cache.
+    pub fn multiply_map(
+        &self,
+        rows: &Range<usize>,
+        x: &[S],
+        q: usize,
+        t: &mut [S],
+        map: &mut impl TileMap<S>,
+    ) {
+        // Only the last strip of all may be narrow, so the rows end with a whole one or with the matrix.
+        assert!(
+            rows.start.is_multiple_of(self.width)
+                && (rows.end.is_multiple_of(self.width) || rows.end == self.p)
+        );
+        let strips = &self.rows[rows.start * self.r..];
+        let lines = Lines { stride: self.r, skip: 0, depth: self.r };
+        let (height, origin) = (rows.len(), (rows.start, self.p));
+        self.isa.run_wide(Product { strips, lines, b: x, q, c: t, height, add: false, origin, map });
+    }
+
+    /// g ← g + Kᵀt for some rows: t is rows × q, g is r × q.
+    pub fn multiply_transposed(&self, rows: &Range<usize>, t: &[S], q: usize, g: &mut [S]) {
+        let lines = Lines { stride: self.p, skip: rows.start, depth: rows.len() };
+        let (height, origin) = (self.r, (0, self.r));
+        let (strips, map) = (&self.atoms[..], &mut Same);
+        self.isa.run_wide(Product { strips, lines, b: t, q, c: g, height, add: true, origin, map });
+    }
+}
+
+/// Rows of K, side by side in strips.
+#[inline(always)]
+fn set_rows<S: Scalar, T: Scalar>(strips: &mut [S], kt: &[T], r: usize, width: usize) {
+    for (strip, rows) in strips.chunks_mut(width * r).zip(kt.chunks(width * r)) {
+        let across = strip.len() / r;
+        // Contiguous reads and strided writes, which do not wait for each other.
+        for (l, row) in rows.chunks_exact(r).enumerate() {
+            for (line, k) in strip.chunks_exact_mut(across).zip(row) {
+                line[l] = S::from_f64(k.to_f64());
+            }
+        }
+    }
+}
+
+/// The atoms from `first` on, side by side in one strip.
+#[inline(always)]
+fn set_atoms<S: Scalar, T: Scalar>(strip: &mut [S], kt: &[T], r: usize, first: usize) {
+    let across = strip.len() / (kt.len() / r);
+    let live = across.min(r - first);
+    for (line, row) in strip.chunks_exact_mut(across).zip(kt.chunks_exact(r)) {
+        let row = &row[first..][..live];
+        line.iter_mut().zip(row).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
+    }
+}
+
+/// Which lines of a strip a product takes: `depth` of its `stride` lines, after the first `skip`.
+#[derive(Clone, Copy)]
+struct Lines {
+    stride: usize,
+    skip: usize,
+    depth: usize,
+}
+
+/// One product of strips with columns, c ← [c +] f(A b): A in strips, b depth × q, c height × q.
+struct Product<'a, S, F> {
+    strips: &'a [S],
+    lines: Lines,
+    b: &'a [S],
+    q: usize,
+    c: &'a mut [S],
+    height: usize,
+    add: bool,
+    /// The place of c's first number in the arrays that f reads, and their height.
+    origin: (usize, usize),
+    map: &'a mut F,
+}
+
+impl<S: Scalar, F: TileMap<S>> Wide<S> for Product<'_, S, F> {
+    type Output = ();
+
+    /// Works on as many columns at a time as the processor has registers for: 32 of 64 bytes, 16 of fewer.
+    #[inline(always)]
+    fn run<L: Lanes<S>>(self, token: L::Token) {
+        match L::N * size_of::<S>() {
+            64 => self.all::<L, 8, 4>(token),
+            32 => self.all::<L, 6, 3>(token),
+            _ => self.all::<L, 4, 2>(token),
+        }
+    }
+}
+
+impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
+    /// All columns, `N` at a time, then `M`, then one.
+    #[inline(always)]
+    fn all<L: Lanes<S>, const N: usize, const M: usize>(mut self, token: L::Token) {
+        let mut j = 0;
+        while j + N <= self.q {
+            self.columns::<L, N>(token, j);
+            j += N;
+        }
+        while j + M <= self.q {
+            self.columns::<L, M>(token, j);
+            j += M;
+        }
+        while j < self.q {
+            self.columns::<L, 1>(token, j);
+            j += 1;
+        }
+    }
+
+    /// `N` columns from column `j` on, strip after strip.
+    #[inline(always)]
+    fn columns<L: Lanes<S>, const N: usize>(&mut self, token: L::Token, j: usize) {
+        for first in (0..self.height).step_by(VECTORS * L::N) {
+            if self.height - first > L::N {
+                self.strip::<L, VECTORS, N>(token, first, j);
+            } else {
+                self.strip::<L, 1, N>(token, first, j);
+            }
+        }
+    }
+
+    /// Where f will read after the `N` columns from `j` on: the next `N` columns, else those below the first,
+    /// else those right of the last, where the next product may go on. Fewer than `N` columns at the end are
+    /// not asked for.
+    #[inline(always)]
+    fn next_columns<const N: usize>(&self, j: usize) -> usize {
+        let (row, rows) = self.origin;
+        if j + 2 * N <= self.q {
+            row + (j + N) * rows
+        } else if row + self.height < rows {
+            row + self.height
+        } else {
+            self.q * rows
+        }
+    }
+
+    /// The strip of `V` vectors that begins at line `first` of c, times `N` columns.
+    #[inline(always)]
+    fn strip<L: Lanes<S>, const V: usize, const N: usize>(
+        &mut self,
+        token: L::Token,
+        first: usize,
+        j: usize,
+    ) {
+        let (Lines { stride, skip, depth }, height) = (self.lines, self.height);
+        let next = self.next_columns::<N>(j) + first;
+        let b = &self.b[j * depth..][..N * depth];
+        let c = &mut self.c[j * height..][..N * height];
+        let a = &self.strips[first * stride + skip * V * L::N..][..depth * V * L::N];
+        // f reads from far away: this asks for what it will read of this strip in the next columns.
+        for n in 0..N {
+            for v in 0..V {
+                self.map.fetch(next + n * self.origin.1 + v * L::N);
+            }
+        }
+        let live = (V * L::N).min(height - first);
+        let sums = strip_times_columns::<S, L, V, N>(token, a, b, depth);
+        // Loops over constant ranges with so little in them are unrolled, and the sums stay in registers.
+        // With the map in here they would not, so it reads them from c, which is in the nearest cache.
+        for n in 0..N {
+            for v in 0..V {
+                let (at, live) = (n * height + first + v * L::N, (live - v * L::N).min(L::N));
+                let t = if self.add { L::load(token, c, at, live) + sums[n][v] } else { sums[n][v] };
+                t.store(c, at, live);
+            }
+        }
+        if F::SAME {
+            return;
+        }
+        for n in 0..N {
+            let place = self.origin.0 + (j + n) * self.origin.1 + first;
+            for v in 0..V {
+                let (at, live) = (n * height + first + v * L::N, (live - v * L::N).min(L::N));
+                let z = L::load(token, c, at, live);
+                self.map.map(j + n, place + v * L::N, live, z).store(c, at, live);
+            }
+        }
+    }
+}
+
+/// The heart: for every line of the strip one load of its vectors and one broadcast for each column.
+#[inline(always)]
+fn strip_times_columns<S: Scalar, L: Lanes<S>, const V: usize, const N: usize>(
+    token: L::Token,
+    a: &[S],
+    b: &[S],
+    depth: usize,
+) -> [[L; V]; N] {
+    assert!(b.len() >= N * depth);
+    let mut sums = [[L::splat(token, S::ZERO); V]; N];
+    for (k, from) in a.chunks_exact(V * L::N).take(depth).enumerate() {
+        let mut line = [sums[0][0]; V];
+        for v in 0..V {
+            line[v] = L::load(token, from, v * L::N, L::N);
+        }
+        for n in 0..N {
+            // Safety: n < N and k < depth, and b holds N columns of `depth` numbers.
+            let x = L::splat(token, unsafe { *b.get_unchecked(n * depth + k) });
+            for v in 0..V {
+                sums[n][v] = line[v].mul_add(x, sums[n][v]);
+            }
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/packed.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! Registers as arrays, for processors without AVX2: loops over 16 bytes that the compiler turns into SSE2 or
+//! NEON.
+
+use super::lanes::Lanes;
+use crate::Scalar;
+use std::ops::{Add, Mul, Sub};
+
+/// Whether every processor of this target has a fused multiply-add. Without the instruction it is a slow
+/// call.
+pub const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
+
+/// `N` numbers; `F` says whether `mul_add` is fused.
+#[derive(Clone, Copy)]
+pub struct Array<S, const N: usize, const F: bool>(pub [S; N]);
+
+impl<S: Scalar, const N: usize, const F: bool> Array<S, N, F> {
+    /// Numbers from a function of the place. This level needs no instructions that are not everywhere, so
+    /// closures need not be marked.
+    #[inline(always)]
+    fn each(f: impl Fn(usize) -> S) -> Self {
+        let mut all = [S::ZERO; N];
+        for (l, x) in all.iter_mut().enumerate() {
+            *x = f(l);
+        }
+        Self(all)
+    }
+
+    #[inline(always)]
+    fn zip(self, other: Self, f: impl Fn(S, S) -> S) -> Self {
+        Self::each(|l| f(self.0[l], other.0[l]))
+    }
+}
+
+macro_rules! operator {
+    ($trait:ident, $name:ident) => {
+        impl<S: Scalar, const N: usize, const F: bool> $trait for Array<S, N, F> {
+            type Output = Self;
+            #[inline(always)]
+            fn $name(self, other: Self) -> Self {
+                self.zip(other, S::$name)
+            }
+        }
+    };
+}
+
+operator!(Add, add);
+operator!(Sub, sub);
+operator!(Mul, mul);
+
+impl<S: Scalar, const N: usize, const F: bool> Lanes<S> for Array<S, N, F> {
+    type Token = ();
+    const N: usize = N;
+
+    #[inline(always)]
+    fn token(self) {}
+
+    #[inline(always)]
+    fn splat((): (), x: S) -> Self {
+        Self([x; N])
+    }
+
+    #[inline(always)]
+    fn load((): (), from: &[S], at: usize, live: usize) -> Self {
+        let from = &from[at..at + live];
+        if let Some(all) = from.first_chunk() {
+            return Self(*all);
+        }
+        let mut all = [S::ONE; N];
+        all[..live].copy_from_slice(from);
+        Self(all)
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [S], at: usize, live: usize) {
+        to[at..at + live].copy_from_slice(&self.0[..live]);
+    }
+
+    #[inline(always)]
+    fn first(self, live: usize) -> Self {
+        Self::each(|l| if l < live { self.0[l] } else { S::ONE })
+    }
+
+    #[inline(always)]
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        Self::each(|l| if F { self.0[l].mul_add(a.0[l], b.0[l]) } else { self.0[l] * a.0[l] + b.0[l] })
+    }
+
+    #[inline(always)]
+    fn if_positive(self, a: Self, other: Self) -> Self {
+        Self::each(|l| if a.0[l] > S::ZERO { self.0[l] } else { other.0[l] })
+    }
+
+    #[inline(always)]
+    fn over(self, z: Self) -> Self {
+        self.zip(z, |a, z| if a > S::ZERO { a / z } else { S::ZERO })
+    }
+
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        Self::each(|l| S::ONE / self.0[l])
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self::each(|l| self.0[l].sqrt())
+    }
+
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a > b { a } else { b })
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a < b { a } else { b })
+    }
+
+    #[inline(always)]
+    fn exponent_and_rest(self) -> (Self, Self) {
+        let (mut e, mut rest) = (self, self);
+        for l in 0..N {
+            (e.0[l], rest.0[l]) = self.0[l].exponent_and_rest();
+        }
+        (e, rest)
+    }
+
+    #[inline(always)]
+    fn is_normal_where(self, b: Self) -> bool {
+        let mut normal = true;
+        for l in 0..N {
+            let here = (self.0[l] >= S::SMALLEST_NORMAL) & (self.0[l] < S::INFINITY);
+            normal &= here | (b.0[l] <= S::ZERO);
+        }
+        normal
+    }
+}

@@ -1,0 +1,125 @@
+//! V, checked, summed and laid out both ways, once.
+
+use crate::block::ColumnData;
+use crate::certificate::{Certificate, Certifier, check_factors};
+use crate::factorize::{Info, Settings, Solution, Status};
+use crate::matrix::Matrix;
+use crate::parallel::{Pool, total};
+use crate::run::Run;
+use crate::solver::State;
+use crate::{Error, Mat, Result, Scalar, init};
+use std::ops::ControlFlow;
+
+/// The share of entries that are not zero below which V counts as sparse, however it is stored.
+const SPARSE: f64 = 0.25;
+
+/// A matrix that is ready to be factorised, as often as one likes: checked, summed, by columns and by rows.
+///
+/// ```
+/// use klnmf::{Mat, Problem, Settings};
+/// let v = Mat::from_fn(20, 30, |i, j| ((i % 3) * (j % 4) + (i % 5) * (j % 2)) as f64);
+/// let problem = Problem::new(&v, 0)?;
+/// for rank in 1..4 {
+///     assert!(problem.factorize(rank, &Settings::default())?.info.relative_gap() <= 1e-4);
+/// }
+/// # Ok::<(), klnmf::Error>(())
+/// ```
+pub struct Problem<'v, T: Scalar> {
+    pub(crate) pool: Pool,
+    /// V and Vᵀ.
+    pub(crate) halves: [ColumnData<'v, T>; 2],
+    /// ΣV.
+    pub(crate) sum: f64,
+}
+
+impl<'v, T: Scalar> Problem<'v, T> {
+    /// Checks V and lays it out, on `threads` threads, 0 for one per core; they also serve every later call. Inside a rayon
+    /// pool that pool serves.
+    pub fn new(v: impl Into<Matrix<'v, T>>, threads: usize) -> Result<Self> {
+        let (v, pool) = (v.into(), Pool::new(threads)?);
+        if v.rows() == 0 || v.cols() == 0 {
+            return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
+        }
+        pool.run(|| v.check_entries())?;
+        let halves = [ColumnData::new(&pool, v)?, ColumnData::new(&pool, v.transpose())?];
+        let sum = total(halves[0].sums().iter().copied());
+        if !sum.is_finite() {
+            return Err(Error::SumOverflow);
+        }
+        Ok(Self { pool, halves, sum })
+    }
+
+    /// V by columns.
+    pub fn matrix(&self) -> Matrix<'_, T> {
+        self.halves[0].view()
+    }
+
+    /// ΣV.
+    pub fn sum(&self) -> f64 {
+        self.sum
+    }
+
+    /// Whether few entries are not zero. It does not depend on how V is stored.
+    pub(crate) fn is_sparse(&self) -> bool {
+        let v = self.matrix();
+        (v.nnz() as f64) < SPARSE * v.rows() as f64 * v.cols() as f64
+    }
+
+    /// The start (W, H) that `settings.init` and `settings.seed` describe.
+    pub fn init(&self, rank: usize, settings: &Settings) -> Result<(Mat<T>, Mat<T>)> {
+        init::start(self, rank, settings)
+    }
+
+    /// [`factorize`](crate::factorize) for this V.
+    pub fn factorize(&self, rank: usize, settings: &Settings) -> Result<Solution<T>> {
+        settings.validate()?;
+        let (w, h) = self.init(rank, settings)?;
+        // Nobody watches.
+        let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };
+        self.factorize_from(w, h, &settings, |_| ControlFlow::Continue(()))
+    }
+
+    /// [`factorize_from`](crate::factorize_from) for this V.
+    pub fn factorize_from(
+        &self,
+        w: Mat<T>,
+        h: Mat<T>,
+        settings: &Settings,
+        watch: impl FnMut(&Info) -> ControlFlow<()>,
+    ) -> Result<Solution<T>> {
+        self.run(w, h, settings)?.to_end(watch)
+    }
+
+    /// A run from given factors that the caller moves on, step by step.
+    pub fn run<'a>(&'a self, w: Mat<T>, h: Mat<T>, settings: &'a Settings) -> Result<Run<'a, T>> {
+        Run::new(self, w, h, settings)
+    }
+
+    /// A run that goes on from a stored state, to the same bits as if it had never been cut. The settings must be those that
+    /// it began with; limits and tolerance may differ.
+    pub fn resume<'a>(&'a self, state: &State, settings: &'a Settings) -> Result<Run<'a, T>> {
+        Run::resume(self, state, settings)
+    }
+
+    /// The certificate of given factors.
+    pub fn certificate(&self, w: &Mat<T>, h: &Mat<T>) -> Result<Certificate> {
+        check_factors(self.matrix(), w, h)?;
+        Ok(Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h))
+    }
+}
+
+impl<T: Scalar> Run<'_, T> {
+    /// Sweeps until there is a reason to stop; `watch` is told of every certificate that is due.
+    pub fn to_end(mut self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
+        let status = loop {
+            if self.shows() && watch(self.info()).is_break() {
+                break Status::Stopped;
+            }
+            if let Some(status) = self.ended() {
+                break status;
+            }
+            self.sweep();
+        };
+        self.finish(status)
+    }
+}

@@ -1,0 +1,200 @@
+//! Extrapolation around any half-step, with Nesterov's momentum and, after Ang & Gillis (2019), a way back.
+//!
+//! | letter | meaning |
+//! | --- | --- |
+//! | x | the last result of a half-step, for both factors |
+//! | y | x carried on in the direction it moved, x + β(x − x_before): where the next half-step starts |
+//! | f | D at y, which the first half-step of a sweep finds on its way |
+//!
+//! What the method shows of itself is the last y whose f was the lowest so far: never worse than what it has shown
+//! before, one sweep behind.
+//!
+//! While f falls, β grows. When it rises, β shrinks and y goes back to x. If that is no better either (x pairs each
+//! factor with the other one carried on, so nothing guarantees it), y goes back to the last good one, and goes on from
+//! there with a half-step that never raises the divergence: the primal-dual one, which leaves zeros, or the step itself
+//! if it is such a one.
+
+use super::fpa::FPA;
+use super::method::{Factors, HalfStep, Local, Site, alternate};
+use super::{Side, State};
+use crate::{Result, Scalar};
+
+/// Steps on each factor when it falls back to the primal-dual algorithm.
+const FALLBACK_STEPS: usize = 5;
+
+/// How far to carry on: β = (t − 1)/t⁺ with Nesterov's t⁺ = ½(1 + √(1 + 4t²)).
+pub struct Momentum {
+    pub t: f64,
+    /// Only upwards: for a method where what falls may end at zero, and stay.
+    upwards: bool,
+}
+
+impl Momentum {
+    pub fn new(upwards: bool) -> Self {
+        Self { t: 1.0, upwards }
+    }
+
+    fn beta(&self) -> f64 {
+        (self.t - 1.0) / next(self.t)
+    }
+
+    fn fell(&mut self) {
+        self.t = next(self.t);
+    }
+
+    /// Half the way back to the beginning.
+    fn rose(&mut self) {
+        self.t = (0.5 * self.t).max(1.0);
+    }
+}
+
+fn next(t: f64) -> f64 {
+    0.5 * (1.0 + (1.0 + 4.0 * t * t).sqrt())
+}
+
+/// An extrapolated alternation, wherever its factors live.
+pub struct Extrapolated<S: Scalar, P: Site<S>> {
+    site: P,
+    order: Vec<Side>,
+    x: Factors<P::Factor>,
+    y: Factors<P::Factor>,
+    /// y as the present sweep found it.
+    found: Factors<P::Factor>,
+    /// The lowest D of the y that were good, the last of which is kept outside, as the method's result so far.
+    pub f: f64,
+    /// What goes on from the last good y; the step itself if there is nothing here.
+    fallback: Option<&'static dyn HalfStep<S>>,
+    /// How often it had to go back to the last good y.
+    pub failures: usize,
+    /// Whether y is not x.
+    carried: bool,
+}
+
+impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
+    /// `leaves_zeros`: what it falls back to must do so too. Without it the step must never raise the divergence.
+    pub fn new(site: P, order: Vec<Side>, factors: &Factors<P::Factor>, leaves_zeros: bool) -> Self {
+        let fallback = leaves_zeros.then_some(&FPA as &dyn HalfStep<S>);
+        let (x, y, found) = (factors.clone(), factors.clone(), factors.clone());
+        Self { site, order, x, y, found, f: f64::INFINITY, fallback, failures: 0, carried: false }
+    }
+
+    /// A sweep from y; `good` takes the y that it began with, if that was good.
+    pub fn sweep(
+        &mut self,
+        step: &dyn HalfStep<S>,
+        momentum: &mut Momentum,
+        good: &mut Factors<P::Factor>,
+        steps: usize,
+    ) {
+        let mut f = self.first(step, steps);
+        // What is no number has not fallen.
+        let fell = f <= self.f;
+        if self.carried && !fell {
+            momentum.rose();
+            self.settle();
+            f = self.first(step, steps);
+        } else if fell {
+            momentum.fell();
+        }
+        let fell = f <= self.f + self.slack();
+        if !fell {
+            return self.go_back(step, good, steps);
+        }
+        std::mem::swap(good, &mut self.found);
+        // The lowest, so that what is let pass as rounding does not add up.
+        self.f = self.f.min(f);
+        let beta = momentum.beta();
+        for n in 0..self.order.len() {
+            let side = self.order[n];
+            if n > 0 {
+                let (k, y) = self.y.split(side);
+                self.site.half_step(side, step, k, y, steps, false);
+            }
+            self.site.carry_on(side, step, self.y.of(side), self.x.of(side), beta, momentum.upwards);
+        }
+        self.carried = beta > 0.0;
+    }
+
+    /// At the end f moves by rounding alone, which is no reason to go back: in f32 one measurement differs from the next
+    /// by some 1e-8 of ΣV, and the luckiest of them must not make all later ones fail.
+    fn slack(&self) -> f64 {
+        let slack = 1e-12 * self.f.abs() + S::EPSILON.to_f64() * self.site.sum();
+        if slack.is_finite() { slack } else { 0.0 }
+    }
+
+    /// The first half-step of a sweep from y, and D there.
+    fn first(&mut self, step: &dyn HalfStep<S>, steps: usize) -> f64 {
+        self.site.copy(&self.y, &mut self.found);
+        match self.order.first() {
+            Some(side) => {
+                let (k, y) = self.y.split(*side);
+                self.site.half_step(*side, step, k, y, steps, true)
+            }
+            None => f64::NEG_INFINITY,
+        }
+    }
+
+    /// y ← x.
+    pub fn settle(&mut self) {
+        self.site.copy(&self.x, &mut self.y);
+        self.carried = false;
+    }
+
+    /// On from the last good point by a half-step that cannot make it worse.
+    fn go_back(&mut self, step: &dyn HalfStep<S>, good: &Factors<P::Factor>, steps: usize) {
+        self.failures += 1;
+        self.site.copy(good, &mut self.y);
+        let (site, order, y) = (&mut self.site, &self.order, &mut self.y);
+        match self.fallback {
+            Some(fpa) => alternate(site, order, fpa, y, steps.max(FALLBACK_STEPS)),
+            None => (0..steps).for_each(|_| alternate(site, order, step, y, 1)),
+        }
+        self.site.copy(&self.y, &mut self.x);
+        self.carried = false;
+    }
+
+    /// Where it stands.
+    pub fn latest(&self) -> Factors<P::Factor> {
+        self.x.clone()
+    }
+}
+
+impl<T: Scalar> Extrapolated<T, Local<'_, T>> {
+    pub fn save(&self, state: &mut State) {
+        self.site.save(state);
+        self.x.save("x.", state);
+        self.y.save("y.", state);
+        state.put("f", self.f);
+        state.put("failures", self.failures as f64);
+        state.put("carried", f64::from(u8::from(self.carried)));
+    }
+
+    pub fn load(&mut self, state: &State) -> Result<()> {
+        self.site.load(state)?;
+        self.x.load("x.", state)?;
+        self.y.load("y.", state)?;
+        self.f = state.number("f")?;
+        self.failures = state.number("failures")? as usize;
+        self.carried = state.number("carried")? != 0.0;
+        Ok(())
+    }
+}
+
+/// x ← y, y ← max(y + β(y − x_before), y/100): what carrying on alone would bring to zero might be all there was to
+/// explain an entry of V.
+pub fn carry_on<T: Scalar>(y: &mut [T], x: &mut [T], beta: f64, upwards: bool) {
+    let (beta, least) = (T::from_f64(beta), T::from_f64(0.01));
+    for (y, x) in y.iter_mut().zip(x) {
+        let (now, before) = (*y, *x);
+        let moved = now - before;
+        let moved = if upwards { moved.max(T::ZERO) } else { moved };
+        *x = now;
+        let next = (now + beta * moved).max(least * now);
+        // What has not moved stays as it is, however small: it may be held.
+        *y = if next < T::TINY && next != now { T::ZERO } else { next };
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/extrapolated.rs"]
+mod tests;
