@@ -2,16 +2,13 @@
 
 mod common;
 
-use common::Random;
+use common::{Random, alone, settings_of, solvers};
 use klnmf::{
     DecomposeSettings, Error, Mat, Order, Settings, Solver, Sparse, Status, decompose, factorize,
     factorize_from, grow, init,
 };
 use std::ops::ControlFlow;
 use std::time::Duration;
-
-const ALL: [Solver; 7] =
-    [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm];
 
 fn fails(v: &Mat<f64>) -> Error {
     let error = factorize(v, 1, &Settings::default()).unwrap_err();
@@ -78,16 +75,20 @@ fn what_a_dictionary_cannot_explain_is_named() {
 #[test]
 fn dense_methods_refuse_sparse_data() {
     let v = Sparse::from_dense(&Random(2).counts(5, 6, 0.5, 3.0));
-    let settings = Settings { solver: Solver::Admm, ..Settings::default() };
-    assert_eq!(factorize(&v, 2, &settings), Err(Error::NeedsDense { solver: "admm" }));
-    let settings = Settings { paper: true, ..Settings::default() };
-    assert!(matches!(factorize(&v, 2, &settings), Err(Error::NeedsDense { .. })));
+    for solver in Solver::ALL {
+        let found = factorize(&v, 2, &Settings { max_iter: 2, ..settings_of(solver) });
+        if solver.spec().dense_only {
+            assert_eq!(found, Err(Error::NeedsDense { solver: solver.name() }));
+        } else {
+            assert!(found.is_ok(), "{solver}: {found:?}");
+        }
+    }
 }
 
 #[test]
 fn all_zero_data_has_a_model() {
-    for solver in ALL {
-        let settings = Settings { solver, ..Settings::default() };
+    for solver in Solver::ALL {
+        let settings = settings_of(solver);
         let found = factorize(&Mat::<f64>::zeros(3, 4), 2, &settings).unwrap();
         assert_eq!(
             (found.info.divergence, found.info.gap_w, found.info.gap_h),
@@ -103,9 +104,9 @@ fn empty_rows_and_columns_become_zero() {
     let mut v = Random(3).counts(6, 8, 0.2, 9.0);
     (0..8).for_each(|j| v[(2, j)] = 0.0);
     v.col_mut(5).fill(0.0);
-    for solver in [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton] {
+    for solver in solvers(|spec| !spec.dense_only) {
         for stored in [false, true] {
-            let settings = Settings { solver, max_iter: 20, ..Settings::default() };
+            let settings = Settings { max_iter: 20, ..settings_of(solver) };
             let found = if stored {
                 factorize(&Sparse::from_dense(&v), 3, &settings).unwrap()
             } else {
@@ -120,8 +121,8 @@ fn empty_rows_and_columns_become_zero() {
 
 #[test]
 fn one_by_one_is_exact() {
-    for solver in ALL {
-        let settings = Settings { solver, max_iter: 2000, ..Settings::default() };
+    for solver in Solver::ALL {
+        let settings = Settings { max_iter: 2000, ..settings_of(solver) };
         let found = factorize(&Mat::<f64>::from_rows(&[&[3.0]]), 1, &settings).unwrap();
         assert!((found.w[(0, 0)] * found.h[(0, 0)] - 3.0).abs() < 0.1, "{solver:?}");
         assert!(found.info.divergence < 1e-2, "{solver:?}");
@@ -150,16 +151,16 @@ fn more_atoms_than_rows_and_columns_fit_exactly() {
 fn extreme_scales_stay_finite() {
     for scale in [1e-290, 1e-100, 1e100, 1e290] {
         let v = Mat::from_fn(6, 7, |i, j| scale * (1 + (i * j) % 5) as f64);
-        for solver in [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton] {
-            let found = factorize(&v, 2, &Settings { solver, max_iter: 50, ..Settings::default() }).unwrap();
+        for solver in solvers(|spec| !spec.dense_only) {
+            let found = factorize(&v, 2, &Settings { max_iter: 50, ..settings_of(solver) }).unwrap();
             let relative = found.info.divergence / found.info.sum;
             assert!(relative.is_finite() && relative < 0.1, "{solver:?} at {scale:e}: {relative}");
         }
     }
     let mixed =
         Mat::from_fn(6, 7, |i, j| if (i + j) % 3 == 0 { 0.0 } else { 10f64.powi((i * j) as i32 - 12) });
-    for solver in ALL {
-        let found = factorize(&mixed, 3, &Settings { solver, max_iter: 50, ..Settings::default() }).unwrap();
+    for solver in Solver::ALL {
+        let found = factorize(&mixed, 3, &Settings { max_iter: 50, ..settings_of(solver) }).unwrap();
         assert!(found.w.as_slice().iter().chain(found.h.as_slice()).all(|x| x.is_finite()), "{solver:?}");
     }
 }
@@ -168,9 +169,11 @@ fn extreme_scales_stay_finite() {
 fn overflow_is_an_error_or_infinite_but_never_a_certificate() {
     let huge = Mat::from_rows(&[&[1e308, 1e308], &[1e308, 1e308]]);
     assert_eq!(factorize(&huge, 1, &Settings::default()), Err(Error::SumOverflow));
-    assert_eq!(decompose(&huge, &huge, &DecomposeSettings::default()).unwrap_err(), Error::SumOverflow);
+    let (ones, settings) = (Mat::from_rows(&[&[1.0, 0.5], &[1.0, 2.0]]), DecomposeSettings::default());
+    assert_eq!(decompose(&huge, &ones, &settings).unwrap_err(), Error::SumOverflow);
+    assert_eq!(decompose(&ones, &huge, &settings).unwrap_err(), Error::FactorOverflow { name: "W" });
     let (v, w, h) = (Mat::from_rows(&[&[1.0]]), Mat::from_rows(&[&[1e200]]), Mat::from_rows(&[&[1e200]]));
-    let known = klnmf::certificate(&v, &w, &h).unwrap();
+    let known = klnmf::certificate(&v, &w, &h, 0).unwrap();
     assert!(known.divergence.is_infinite() && known.gap_w.is_infinite() && known.gap_h.is_infinite());
     let (v, w) = (Mat::from_rows(&[&[1e10f32]]), Mat::from_rows(&[&[1e-30f32]]));
     assert_eq!(
@@ -178,8 +181,9 @@ fn overflow_is_an_error_or_infinite_but_never_a_certificate() {
         Error::Overflow { precision: "f32" }
     );
     let v = Mat::from_rows(&[&[1e38f32, 2e38], &[3e38, 1e38]]);
-    for solver in ALL {
-        match factorize(&v, 1, &Settings { solver, ..Settings::default() }) {
+    // The authors' programs are not meant for such data, and their divergence is finite.
+    for solver in solvers(|spec| !spec.name.ends_with("-authors")) {
+        match factorize(&v, 1, &settings_of(solver)) {
             Err(error) => assert_eq!(error, Error::Overflow { precision: "f32" }),
             Ok(found) => {
                 assert!(found.info.divergence < 1e39 && found.h.as_slice().iter().all(|x| x.is_finite()))
@@ -187,7 +191,7 @@ fn overflow_is_an_error_or_infinite_but_never_a_certificate() {
         }
     }
     let (v, w, h) = (Mat::from_rows(&[&[1e300]]), Mat::from_rows(&[&[1e-150]]), Mat::from_rows(&[&[1e-150]]));
-    let known = klnmf::certificate(&v, &w, &h).unwrap();
+    let known = klnmf::certificate(&v, &w, &h, 0).unwrap();
     assert!(known.divergence > 1.38e303, "{}", known.divergence);
 }
 
@@ -259,4 +263,38 @@ fn limits_are_statuses() {
     assert!(timed.info.seconds < 1.0);
     assert_eq!(run(Settings::default(), true).status, Status::Stopped);
     assert_eq!(run(Settings { tol: 0.5, ..Settings::default() }, false).status, Status::Converged);
+}
+
+/// A level that does not exist is an error that says what to do.
+#[test]
+fn an_unknown_level_is_an_error() {
+    if alone("an_unknown_level_is_an_error", ("KLNMF_LEVEL", "sse9")) {
+        let error = factorize(&Mat::from_rows(&[&[1.0]]), 1, &Settings::default()).unwrap_err().to_string();
+        assert_eq!(error, "KLNMF_LEVEL = sse9: must be plain, avx2 or avx512");
+    }
+}
+
+/// Inside a rayon pool that pool does the work, whatever `threads` says, to the same bits.
+#[test]
+fn a_pool_that_is_there_is_used() {
+    // Alone, so that no other test starts threads.
+    if !alone("a_pool_that_is_there_is_used", ("KLNMF_THREADS", "")) {
+        return;
+    }
+    let v = Random(3).counts(40, 300, 0.4, 9.0);
+    let settings = Settings { max_iter: 12, threads: 1, ..Settings::default() };
+    let alone = factorize(&v, 4, &settings).unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    let workers = || std::fs::read_dir("/proc/self/task").map_or(0, |tasks| tasks.count());
+    pool.install(|| {
+        let before = workers();
+        let settings = Settings { threads: 7, ..settings.clone() };
+        let (w, h) = klnmf::init(&v, 4, &settings).unwrap();
+        let there = klnmf::factorize_from(&v, w, h, &settings, |_| {
+            assert!(workers() <= before, "new threads were started");
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert_eq!((&there.w, &there.h), (&alone.w, &alone.h));
+    });
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Random, naive_divergence, product};
+use common::{Random, naive_divergence, product, settings_of, solvers};
 use klnmf::{Mat, Settings, Solver, Update, factorize_from, init};
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ fn example() -> (Mat<f64>, Mat<f64>) {
 #[test]
 fn known_parts_keep_their_bits_and_the_divergence_falls() {
     let (v, truth) = example();
-    for solver in [Solver::Auto, Solver::Mue, Solver::Mu] {
+    for solver in solvers(|spec| spec.holds_parts) {
         for fixed in [1, 2, 5] {
             let settings = Settings { solver, fixed, max_iter: 300, tol: 0.0, ..Settings::default() };
             let (mut w, h) = init(&v, 5, &settings).unwrap();
@@ -62,8 +62,9 @@ fn the_gap_is_about_the_columns_that_move() {
 
 #[test]
 fn methods_that_cannot_hold_columns_say_so() {
-    for solver in [Solver::Fpa, Solver::Newton, Solver::Simplex, Solver::Admm] {
-        assert!(Settings { solver, fixed: 1, ..Settings::default() }.validate().is_err());
+    for solver in Solver::ALL {
+        let settings = Settings { fixed: 1, ..settings_of(solver) };
+        assert_eq!(settings.validate().is_ok(), solver.spec().holds_parts, "{solver}");
     }
     let (v, _) = example();
     let settings = Settings { fixed: 4, ..Settings::default() };

@@ -47,15 +47,15 @@ fn check(run: &str, settings: Settings, every: usize) {
 
 #[test]
 fn fpa_repeats_the_authors_program() {
-    check("fpa", Settings { solver: Solver::Fpa, paper: true, inner: Some(5), ..Settings::default() }, 5);
+    check("fpa", Settings { solver: Solver::FpaAuthors, ..Settings::default() }, 5);
 }
 
 #[test]
 fn mu_repeats_the_authors_program() {
-    check("mua", Settings { solver: Solver::Mu, paper: true, ..Settings::default() }, 1);
+    check("mua", Settings { solver: Solver::MuAuthors, ..Settings::default() }, 1);
 }
 
 #[test]
 fn admm_repeats_the_authors_program() {
-    check("admm", Settings { solver: Solver::Admm, paper: true, rho: Some(5.0), ..Settings::default() }, 1);
+    check("admm", Settings { solver: Solver::AdmmAuthors, rho: Some(5.0), ..Settings::default() }, 1);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Random, close, naive_divergence, naive_gaps_h, sparse};
+use common::{Random, close, naive_divergence, naive_gaps_h, settings_of, solvers, sparse};
 use klnmf::{
     IndexSlice, Init, Mat, Matrix, Order, Settings, Solution, Solver, Sparse, certificate, factorize,
     factorize_from, grow, init,
@@ -11,10 +11,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-const BOTH: [Solver; 6] =
-    [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton];
-const ALL: [Solver; 7] =
-    [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm];
+/// The solvers for dense and sparse data.
+fn both() -> Vec<Solver> {
+    solvers(|spec| !spec.dense_only)
+}
 
 fn example() -> Mat<f64> {
     Random(1).counts(40, 70, 0.5, 30.0)
@@ -27,9 +27,9 @@ fn run<'a>(v: impl Into<Matrix<'a, f64>>, settings: &Settings) -> Solution<f64> 
 #[test]
 fn dense_and_sparse_agree() {
     let v = example();
-    for solver in BOTH {
+    for solver in both() {
         // Newton takes more steps at a time on sparse data unless it is told.
-        let settings = Settings { solver, inner: Some(2), max_iter: 50, ..Settings::default() };
+        let settings = Settings { inner: Some(2), max_iter: 50, ..settings_of(solver) };
         let (dense, stored) = (run(&v, &settings), run(&sparse(&v), &settings));
         // Its quadratic programs end at a threshold, and rounding may decide on which side of it.
         let tolerance = if matches!(solver, Solver::Newton | Solver::Auto) { 1e-6 } else { 1e-10 };
@@ -56,8 +56,8 @@ fn every_storage_gives_the_same_bits() {
     };
     let rows = v.transpose();
     let row_major = Matrix::dense(40, 70, Order::Rows, rows.as_slice()).unwrap();
-    for solver in BOTH {
-        let settings = Settings { solver, max_iter: 20, ..Settings::default() };
+    for solver in both() {
+        let settings = Settings { max_iter: 20, ..settings_of(solver) };
         let first = run(&by_columns, &settings);
         for other in [run(&by_rows, &settings), run(&wide, &settings)] {
             assert_eq!((&first.w, &first.h), (&other.w, &other.h), "{solver:?}");
@@ -82,8 +82,8 @@ fn explicit_zeros_in_a_borrowed_matrix_are_harmless() {
 fn thread_count_does_not_change_a_bit() {
     let v = Random(2).counts(60, 300, 0.6, 9.0);
     let stored = sparse(&v);
-    for solver in ALL {
-        let with = |threads| Settings { solver, threads, max_iter: 30, ..Settings::default() };
+    for solver in Solver::ALL {
+        let with = |threads| Settings { threads, max_iter: 30, ..settings_of(solver) };
         let same = |a: Solution<f64>, b: Solution<f64>| {
             assert_eq!((&a.w, &a.h), (&b.w, &b.h), "{solver:?}");
             assert_eq!(
@@ -93,7 +93,7 @@ fn thread_count_does_not_change_a_bit() {
         };
         for threads in [2, 3, 5] {
             same(run(&v, &with(1)), run(&v, &with(threads)));
-            if solver != Solver::Admm {
+            if !solver.spec().dense_only {
                 same(run(&stored, &with(1)), run(&stored, &with(threads)));
             }
         }
@@ -103,8 +103,8 @@ fn thread_count_does_not_change_a_bit() {
 #[test]
 fn precisions_agree() {
     let v = example();
-    for solver in ALL {
-        let settings = Settings { solver, max_iter: 40, tol: 0.0, ..Settings::default() };
+    for solver in Solver::ALL {
+        let settings = Settings { max_iter: 40, tol: 0.0, ..settings_of(solver) };
         let (w, h) = init(&v, 5, &Settings { seed: 9, ..Settings::default() }).unwrap();
         let start = (w.cast::<f32>(), h.cast::<f32>());
         let double = factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
@@ -123,8 +123,9 @@ fn precisions_agree() {
 #[test]
 fn reported_numbers_are_recomputed() {
     let v = example();
-    for solver in ALL {
-        let found = run(&v, &Settings { solver, max_iter: 35, ..Settings::default() });
+    // The authors' divergence is another one.
+    for solver in solvers(|spec| !spec.name.ends_with("-authors")) {
+        let found = run(&v, &Settings { max_iter: 35, ..settings_of(solver) });
         let divergence = naive_divergence(&v, &found.w, &found.h);
         if !divergence.is_finite() {
             assert!(found.info.divergence.is_infinite() && found.info.gap_h.is_infinite());
@@ -148,25 +149,25 @@ fn reported_numbers_are_recomputed() {
             found.info.gap_w,
             gap_w
         );
-        let again = certificate(&v, &found.w, &found.h).unwrap();
+        let again = certificate(&v, &found.w, &found.h, 0).unwrap();
         assert_eq!(again.divergence, found.info.divergence);
         assert_eq!(found.info.sum, v.as_slice().iter().sum::<f64>());
     }
 }
 
 #[test]
-fn no_method_but_admm_reports_that_the_divergence_rose() {
+fn a_divergence_that_never_rises_does_not() {
+    let steady = solvers(|spec| spec.never_rises);
     for seed in 0..5 {
         let v = Random(70 + seed).counts(30, 50, 0.3, 100.0);
-        for (solver, mixed) in BOTH.map(|s| (s, None)).into_iter().chain([(Solver::Auto, Some(false))]) {
+        for (solver, mixed) in steady.iter().map(|s| (*s, None)).chain([(Solver::Auto, Some(false))]) {
             let settings = Settings {
-                solver,
                 mixed,
                 max_iter: 100,
                 tol: 0.0,
                 check_every: Some(1),
                 seed,
-                ..Settings::default()
+                ..settings_of(solver)
             };
             let (w, h) = init(&v, 7, &Settings { seed, ..Settings::default() }).unwrap();
             let mut last = f64::INFINITY;
@@ -198,10 +199,10 @@ fn growing_keeps_the_divergence_and_most_go_on() {
     let small = factorize(&v, 3, &Settings { max_iter: 300, ..Settings::default() }).unwrap();
     let (w, h) = grow(&small.w, &small.h, 6, 1).unwrap();
     assert_eq!((w.cols(), h.rows()), (6, 6));
-    let grown = certificate(&v, &w, &h).unwrap().divergence;
+    let grown = certificate(&v, &w, &h, 0).unwrap().divergence;
     assert!(close(grown, small.info.divergence, 1e-13));
     let go_on = |solver| {
-        let settings = Settings { solver, max_iter: 200, tol: 0.0, ..Settings::default() };
+        let settings = Settings { max_iter: 200, tol: 0.0, ..settings_of(solver) };
         factorize_from(&v, w.clone(), h.clone(), &settings, |_| ControlFlow::Continue(())).unwrap()
     };
     for solver in [Solver::Auto, Solver::Fpa, Solver::Newton] {
@@ -238,7 +239,7 @@ fn nndsvd_starts_better_than_chance() {
         let model: f64 = w.col_sums().iter().zip(h.row_sums()).map(|(w, h)| w * h).sum();
         assert!(close(model, v.as_slice().iter().sum(), 1e-9), "ΣWH = ΣV");
         assert!(w.as_slice().iter().chain(h.as_slice()).all(|x| *x > 0.0), "no zeros, so that mu can move");
-        certificate(&v, &w, &h).unwrap().divergence
+        certificate(&v, &w, &h, 0).unwrap().divergence
     };
     assert!(divergence(Init::Nndsvd) < 0.8 * divergence(Init::Random));
     let (dense, stored) =
@@ -267,9 +268,9 @@ const PINNED: f64 = 0.6049857738509998;
 fn converged_means_that_the_factors_given_out_are_within_the_tolerance() {
     for seed in 0..5 {
         let v = Random(90 + seed).counts(25, 40, 0.2, 60.0);
-        for solver in BOTH {
+        for solver in both() {
             for tol in [1e-2, 1e-3, 1e-4] {
-                let settings = Settings { solver, tol, seed, ..Settings::default() };
+                let settings = Settings { tol, seed, ..settings_of(solver) };
                 let found = factorize(&v, 4, &settings).unwrap();
                 let gap = found.info.relative_gap();
                 assert!(found.status != klnmf::Status::Converged || gap <= tol, "{solver:?} {tol} {gap}");
@@ -283,9 +284,9 @@ fn converged_means_that_the_factors_given_out_are_within_the_tolerance() {
 fn what_is_given_out_is_no_worse_than_what_was_shown() {
     for seed in 0..8 {
         let v = Random(70 + seed).counts(20, 30, 0.3, 40.0);
-        for solver in BOTH {
+        for solver in both() {
             for max_iter in 1..30 {
-                let settings = Settings { solver, seed, max_iter, tol: 0.0, ..Settings::default() };
+                let settings = Settings { seed, max_iter, tol: 0.0, ..settings_of(solver) };
                 let (w, h) = init(&v, 5, &settings).unwrap();
                 let mut shown = f64::INFINITY;
                 let found = klnmf::factorize_from(&v, w, h, &settings, |info| {
@@ -297,4 +298,9 @@ fn what_is_given_out_is_no_worse_than_what_was_shown() {
             }
         }
     }
+}
+
+#[test]
+fn every_level_passes() {
+    common::at_every_level("every_level_passes");
 }

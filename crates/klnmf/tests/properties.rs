@@ -4,7 +4,7 @@ mod common;
 
 use klnmf::{DecomposeSettings, Mat, Settings, Solver, Sparse, decompose, factorize};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use proptest::test_runner::{FailurePersistence, FileFailurePersistence, RngSeed, TestRunner};
 
 /// Matrices from 1 × 1 to 9 × 9 with many zeros, whole empty lines, and entries of very different size.
 fn matrices() -> impl Strategy<Value = Mat<f64>> {
@@ -14,14 +14,37 @@ fn matrices() -> impl Strategy<Value = Mat<f64>> {
     })
 }
 
-/// The same cases in every run, so that a change is judged by nothing but itself; PROPTEST_RNG_SEED and PROPTEST_CASES
-/// look further.
+/// Where failing cases are recorded, and read again in every run. The path is spelled out because proptest
+/// looks for a `lib.rs` above the source file, and there is none above tests.
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/properties.proptest-regressions");
+
+/// The same cases in every run after those on record, so that a change is judged by nothing but itself;
+/// PROPTEST_RNG_SEED and PROPTEST_CASES look further.
 fn config() -> ProptestConfig {
     let config = ProptestConfig::default();
     let rng_seed =
         if std::env::var_os("PROPTEST_RNG_SEED").is_some() { config.rng_seed } else { RngSeed::Fixed(1) };
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { config.cases } else { 64 };
-    ProptestConfig { cases, rng_seed, failure_persistence: None, ..config }
+    let failure_persistence: Option<Box<dyn FailurePersistence>> =
+        Some(Box::new(FileFailurePersistence::Direct(RECORDED)));
+    ProptestConfig { cases, rng_seed, failure_persistence, ..config }
+}
+
+/// A runner with this configuration runs every case of the record, and then the others.
+#[test]
+fn recorded_cases_are_replayed() {
+    let record = std::fs::read_to_string(RECORDED).unwrap();
+    let recorded = record.lines().filter(|line| line.starts_with("cc ")).count();
+    assert!(recorded > 0, "{RECORDED} holds no cases");
+    let config = ProptestConfig { cases: 5, ..config() };
+    let runs = std::cell::Cell::new(0);
+    TestRunner::new(config)
+        .run(&any::<u64>(), |_| {
+            runs.set(runs.get() + 1);
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(runs.get(), recorded + 5);
 }
 
 proptest! {
@@ -29,8 +52,8 @@ proptest! {
 
     #[test]
     fn factorisations_are_finite_and_certified(v in matrices(), rank in 1usize..12, seed in 0u64..4) {
-        for solver in [Solver::Auto, Solver::Fpa, Solver::Simplex, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Admm] {
-            let settings = Settings { solver, seed, max_iter: 30, threads: 1, ..Settings::default() };
+        for solver in Solver::ALL {
+            let settings = Settings { seed, max_iter: 30, threads: 1, ..common::settings_of(solver) };
             let found = factorize(&v, rank, &settings);
             if rank > v.rows() * v.cols() {
                 prop_assert!(found.is_err());
@@ -39,7 +62,7 @@ proptest! {
             let found = found.unwrap();
             prop_assert!(found.w.as_slice().iter().chain(found.h.as_slice()).all(|x| x.is_finite() && *x >= 0.0));
             prop_assert!(found.info.divergence >= 0.0 && found.info.gap_w >= 0.0 && found.info.gap_h >= 0.0);
-            if solver == Solver::Admm {
+            if solver.spec().dense_only {
                 continue;
             }
             let stored = factorize(&Sparse::from_dense(&v), rank, &settings).unwrap();

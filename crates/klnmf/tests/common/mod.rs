@@ -1,7 +1,17 @@
 //! What the tests share: random numbers, naive formulas, problems built from their optimum.
 #![allow(dead_code, missing_docs)]
 
-use klnmf::{Mat, Sparse};
+use klnmf::{Mat, Settings, Solver, Sparse, Spec};
+
+/// The default settings of a solver, with a penalty if it needs one.
+pub fn settings_of(solver: Solver) -> Settings {
+    Settings { solver, rho: (solver == Solver::AdmmAuthors).then_some(10.0), ..Settings::default() }
+}
+
+/// The solvers whose description passes.
+pub fn solvers(which: impl Fn(&Spec) -> bool) -> Vec<Solver> {
+    Solver::ALL.into_iter().filter(|solver| which(solver.spec())).collect()
+}
 
 /// A small generator (SplitMix64), so that tests do not depend on the crate's own.
 pub struct Random(pub u64);
@@ -145,4 +155,39 @@ pub fn sparse(v: &Mat<f64>) -> Sparse<f64> {
 
 pub fn close(a: f64, b: f64, relative: f64) -> bool {
     (a - b).abs() <= relative * a.abs().max(b.abs())
+}
+
+/// Runs the other tests of this binary once more at every instruction level that the processor has; `me` is the test that asks.
+/// Levels that it lacks are named on the error stream, which the test runner does not capture.
+pub fn at_every_level(me: &str) {
+    use std::io::Write;
+    let levels = klnmf::instruction_levels();
+    for level in ["plain", "avx2", "avx512"] {
+        if !levels.contains(&level) {
+            let note = format!("note: this processor lacks {level}: its tests are skipped\n");
+            std::io::stderr().write_all(note.as_bytes()).unwrap();
+            continue;
+        }
+        let binary = std::env::current_exe().unwrap();
+        let run = std::process::Command::new(binary)
+            .args(["--skip", me])
+            .env("KLNMF_LEVEL", level)
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{level}: {}", String::from_utf8_lossy(&run.stdout));
+    }
+}
+
+/// Whether this is the process in which the test `me` runs alone; if not, starts that process and waits for it.
+pub fn alone(me: &str, variable: (&str, &str)) -> bool {
+    if std::env::var_os("KLNMF_TEST_ALONE").is_some_and(|name| name == me) {
+        return true;
+    }
+    let binary = std::env::current_exe().unwrap();
+    let mut run = std::process::Command::new(binary);
+    let run =
+        run.args(["--exact", me]).env("KLNMF_TEST_ALONE", me).env(variable.0, variable.1).output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+    false
 }

@@ -1,0 +1,135 @@
+//! A half-step is a pure function of its columns: cut at multiples of 64, the pieces give the bits of the whole.
+
+mod common;
+
+use common::{Random, sparse};
+use klnmf::{Column, Mat, Matrix, Order, Scalar, Sparse, half_step};
+
+const STEPS: [&str; 4] = ["mu", "newton", "fpa", "simplex"];
+
+fn columns_of<T: Scalar>(m: &Mat<T>, from: usize, to: usize) -> Mat<T> {
+    Mat::from_fn(m.rows(), to - from, |i, j| m[(i, from + j)])
+}
+
+/// Cuts `0..n` at random multiples of 64.
+fn cuts(random: &mut Random, n: usize) -> Vec<usize> {
+    let mut cuts: Vec<usize> = (0..n).step_by(64).filter(|at| *at == 0 || random.uniform() < 0.4).collect();
+    cuts.push(n);
+    cuts
+}
+
+type Outcome<S> = (Vec<S>, Vec<Column>, Vec<f64>);
+
+/// Two half-steps in a row, so that the state of the columns matters, on the whole or on pieces.
+fn run<T: Scalar, S: Scalar>(
+    name: &str,
+    piece: impl Fn(usize, usize) -> Option<(Mat<T>, Option<Sparse<T>>)>,
+    kt: &Mat<S>,
+    x: &Mat<S>,
+    cuts: &[usize],
+    held: usize,
+    threads: usize,
+) -> Outcome<S> {
+    let (mut weights, mut columns, mut sums) = (vec![], vec![], vec![]);
+    for cut in cuts.windows(2) {
+        let (dense, stored) = piece(cut[0], cut[1]).unwrap();
+        let mut x = columns_of(x, cut[0], cut[1]);
+        let mut state = vec![Column::default(); x.cols()];
+        for _ in 0..2 {
+            let v: Matrix<'_, T> = stored.as_ref().map_or_else(|| (&dense).into(), |s| s.view());
+            sums.extend(half_step(name, v, kt, &mut x, &mut state, (3, held, true), threads).unwrap());
+        }
+        weights.extend_from_slice(x.as_slice());
+        columns.extend(state);
+    }
+    // The sums of the two half-steps of each piece, in the order of the columns.
+    let mut in_order = [vec![], vec![]];
+    let mut at = 0;
+    for cut in cuts.windows(2) {
+        let chunks = (cut[1] - cut[0]).div_ceil(64);
+        in_order[0].extend_from_slice(&sums[at..at + chunks]);
+        in_order[1].extend_from_slice(&sums[at + chunks..at + 2 * chunks]);
+        at += 2 * chunks;
+    }
+    (weights, columns, in_order.concat())
+}
+
+fn same_bits<T: Scalar, S: Scalar>(p: usize, n: usize, r: usize) {
+    let mut random = Random((p * n + r) as u64);
+    let v = random.counts(p, n, 0.7, 40.0).cast::<T>();
+    let (kt, x) = (random.matrix(r, p, 0.0, 2.0).cast::<S>(), random.matrix(r, n, 0.0, 2.0).cast::<S>());
+    for name in STEPS {
+        for held in [0, r / 2] {
+            for stored in [false, true] {
+                let piece = |from, to| {
+                    let dense = columns_of(&v, from, to);
+                    let sparse = stored.then(|| Sparse::from_dense(&dense));
+                    Some((dense, sparse))
+                };
+                let whole = run(name, piece, &kt, &x, &[0, n], held, 1);
+                for threads in [1, 2, 3] {
+                    let some = cuts(&mut random, n);
+                    let pieces = run(name, piece, &kt, &x, &some, held, threads);
+                    assert!(
+                        whole == pieces,
+                        "{name} {p}×{n}, r = {r}, held {held}, stored {stored}: {some:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pieces_give_the_bits_of_the_whole() {
+    for (p, n, r) in [(30, 200, 5), (7, 500, 3), (450, 130, 9), (1, 70, 1)] {
+        same_bits::<f64, f64>(p, n, r);
+        same_bits::<f32, f32>(p, n, r);
+        // f64 converted block by block to f32.
+        same_bits::<f64, f32>(p, n, r);
+    }
+}
+
+/// One multiplicative update against its formula.
+#[test]
+fn a_half_step_is_what_it_says() {
+    let mut random = Random(3);
+    let (v, kt, x) =
+        (random.counts(20, 9, 0.3, 9.0), random.matrix(4, 20, 0.1, 1.0), random.matrix(4, 9, 0.1, 1.0));
+    let mut moved = x.clone();
+    let mut columns = vec![Column::default(); 9];
+    let sums = half_step("mu", &v, &kt, &mut moved, &mut columns, (1, 0, true), 1).unwrap();
+    let (w, mut total) = (kt.transpose(), 0.0);
+    for j in 0..9 {
+        let z: Vec<f64> = (0..20).map(|i| (0..4).map(|k| w[(i, k)] * x[(k, j)]).sum()).collect();
+        for k in 0..4 {
+            let g: f64 = (0..20).map(|i| w[(i, k)] * v[(i, j)] / z[i]).sum();
+            let want = x[(k, j)] * g / w.col(k).iter().sum::<f64>();
+            assert!((moved[(k, j)] - want).abs() < 1e-12 * want);
+        }
+        let term = |(a, z): (&f64, &f64)| if *a > 0.0 { a * (a / z).ln() - a + z } else { *z };
+        let value: f64 = v.col(j).iter().zip(&z).map(term).sum();
+        assert!((columns[j].value - value).abs() < 1e-10 * value);
+        total += value;
+    }
+    assert!((sums.iter().sum::<f64>() - total).abs() < 1e-10 * total);
+}
+
+#[test]
+fn sparse_reordering_is_the_same_on_any_number_of_threads() {
+    let v = sparse(&Random(4).counts(90, 200, 0.8, 9.0));
+    let alone = Sparse::reordered(v.view()).unwrap();
+    for threads in [1, 2, 5] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let there = pool.install(|| Sparse::reordered(v.view()).unwrap());
+        assert_eq!(alone, there);
+        assert_eq!(pool.install(|| Sparse::reordered(there.view()).unwrap()), v);
+    }
+    assert_eq!(alone.view().order(), Order::Rows);
+    assert_eq!(alone.to_dense(), v.to_dense());
+}
+
+#[test]
+fn every_level_passes() {
+    common::at_every_level("every_level_passes");
+}

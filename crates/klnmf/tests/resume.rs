@@ -1,0 +1,105 @@
+//! A run that is cut and continued gives the same bits as one that is not.
+
+mod common;
+
+use common::{Random, sparse};
+use klnmf::{Error, Mat, Matrix, Problem, Run, Scalar, Settings, Solution, Solver, State, Update};
+use std::ops::ControlFlow;
+
+const ITERATIONS: usize = 37;
+
+fn settings(solver: Solver) -> Settings {
+    let rho = matches!(solver, Solver::Admm | Solver::AdmmAuthors).then_some(5.0);
+    Settings { solver, rho, max_iter: ITERATIONS, tol: 0.0, threads: 2, ..Settings::default() }
+}
+
+fn to_end<T: Scalar>(run: Run<'_, T>) -> Solution<T> {
+    run.to_end(|_| ControlFlow::Continue(())).unwrap()
+}
+
+/// Cuts a run after every sweep and continues each of the states to the end.
+fn cut_everywhere<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, settings: &Settings) {
+    let problem = Problem::new(v, 2).unwrap();
+    let (w, h) = problem.init(4, settings).unwrap();
+    let whole = to_end(problem.run(w.clone(), h.clone(), settings).unwrap());
+    let mut run = problem.run(w, h, settings).unwrap();
+    let mut cuts = 0;
+    while run.ended().is_none() {
+        run.sweep();
+        cuts += 1;
+        // Every third cut: a run of its own takes time.
+        if cuts % 3 == 1 {
+            let resumed = to_end(problem.resume(&run.state(), settings).unwrap());
+            let what = format!("{} cut after sweep {cuts}", settings.solver);
+            assert_eq!(whole.w, resumed.w, "{what}");
+            assert_eq!(whole.h, resumed.h, "{what}");
+            assert_eq!(whole.info.divergence.to_bits(), resumed.info.divergence.to_bits(), "{what}");
+            assert_eq!(
+                (whole.status, whole.info.iteration),
+                (resumed.status, resumed.info.iteration),
+                "{what}"
+            );
+            assert_eq!(whole.info.precision, resumed.info.precision, "{what}");
+        }
+    }
+    assert!(cuts > 5);
+}
+
+#[test]
+fn every_solver_goes_on_to_the_same_bits() {
+    let v = Random(5).counts(30, 45, 0.5, 20.0);
+    for solver in Solver::ALL {
+        for mixed in [None, Some(false), Some(true)] {
+            let settings = Settings { mixed, ..settings(solver) };
+            cut_everywhere(&v, &settings);
+            if !solver.spec().dense_only {
+                cut_everywhere(&sparse(&v), &settings);
+            }
+        }
+        cut_everywhere(&v.cast::<f32>(), &settings(solver));
+    }
+}
+
+#[test]
+fn held_parts_and_fixed_factors_go_on_too() {
+    let v = Random(6).counts(30, 45, 0.3, 20.0);
+    for solver in Solver::ALL {
+        for update in [Update::H, Update::W] {
+            cut_everywhere(&v, &Settings { update, ..settings(solver) });
+        }
+        if solver.spec().holds_parts {
+            cut_everywhere(&v, &Settings { fixed: 2, ..settings(solver) });
+        }
+    }
+}
+
+/// The tolerance is tested at the same moments, so a run that is cut also ends at the same iteration.
+#[test]
+fn a_tolerance_ends_both_at_the_same_iteration() {
+    let v = Random(7).counts(25, 40, 0.2, 30.0);
+    for solver in [Solver::Auto, Solver::Mue, Solver::Fpa, Solver::Newton] {
+        cut_everywhere(&v, &Settings { tol: 2e-3, max_iter: 500, ..settings(solver) });
+    }
+}
+
+#[test]
+fn a_state_that_does_not_fit_is_refused() {
+    let v = Random(8).counts(10, 12, 0.2, 9.0);
+    let (problem, settings) = (Problem::new(&v, 1).unwrap(), settings(Solver::Mue));
+    let (w, h) = problem.init(3, &settings).unwrap();
+    let mut run = problem.run(w, h, &settings).unwrap();
+    run.sweep();
+    let state = run.state();
+    let refused =
+        |state: &State, settings: &Settings, what: &str| match problem.resume(state, settings).map(|_| ()) {
+            Err(Error::State(why)) => assert!(why.contains(what), "{why}"),
+            other => panic!("{other:?}"),
+        };
+    refused(&state, &Settings { solver: Solver::Mu, ..settings.clone() }, "solver mue, not mu");
+    let mut other = state.clone();
+    other.arrays.insert("y.h".into(), Mat::zeros(3, 11));
+    refused(&other, &settings, "y.h is 3 × 11 where 3 × 12 is needed");
+    let mut other = state;
+    other.numbers.remove("t");
+    refused(&other, &settings, "no t");
+}

@@ -1,0 +1,127 @@
+//! Every solver is what its row says.
+
+mod common;
+
+use common::{Random, settings_of};
+use klnmf::{Error, Mat, Precision, Settings, Solution, Solver, Update, factorize, factorize_from, init};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    let names: HashSet<&str> = Solver::ALL.into_iter().map(Solver::name).collect();
+    assert_eq!(names.len(), Solver::ALL.len());
+    for solver in Solver::ALL {
+        assert_eq!(solver.to_string(), solver.name());
+        assert_eq!(solver.name(), solver.spec().name);
+        assert_eq!(solver.name().parse(), Ok(solver));
+        assert_eq!(format!("{solver:<15}|"), format!("{:<15}|", solver.name()), "names fill columns");
+    }
+    assert_eq!(Solver::ALL[0], Solver::default());
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_known_ones() {
+    for name in ["", "Auto", "cd", "auto ", "paper"] {
+        let error = name.parse::<Solver>().unwrap_err();
+        assert!(matches!(&error, Error::UnknownSolver { name: asked } if asked == name), "{error:?}");
+        let message = error.to_string();
+        assert!(Solver::ALL.iter().all(|solver| message.contains(solver.name())), "{message}");
+    }
+}
+
+#[test]
+fn help_is_one_plain_sentence() {
+    for solver in Solver::ALL {
+        let help = solver.spec().help;
+        assert!(help.len() > 20 && help.chars().count() <= 140, "{solver}: {help}");
+        assert!(
+            !help.ends_with('.') && !help.contains(". ") && !help.contains(['`', '\n']),
+            "{solver}: {help}"
+        );
+    }
+}
+
+#[test]
+fn a_loop_has_as_many_steps_as_the_row_says() {
+    let v = Random(1).counts(12, 15, 0.2, 9.0);
+    for solver in Solver::ALL {
+        let settings = Settings { max_iter: 10, tol: 0.0, check_every: Some(1), ..settings_of(solver) };
+        let (w, h) = init(&v, 3, &settings).unwrap();
+        let mut seen = Vec::new();
+        factorize_from(&v, w, h, &settings, |info| {
+            seen.push(info.iteration);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        let expected: Vec<usize> = (0..=10).step_by(solver.spec().inner).collect();
+        assert_eq!(seen, expected, "{solver}");
+    }
+}
+
+/// From an H with zeros that a better H would not have.
+#[test]
+fn zeros_stay_where_the_row_says_so() {
+    let (w, h) = (Random(2).matrix(12, 3, 0.1, 3.0), Random(3).matrix(3, 15, 0.5, 3.0));
+    let v = common::product(&w, &h);
+    let zero = |_: usize, j: usize| j.is_multiple_of(2);
+    for solver in Solver::ALL {
+        let settings = Settings { update: Update::H, max_iter: 50, tol: 0.0, ..settings_of(solver) };
+        let start = Mat::from_fn(3, 15, |k, j| if k == 0 && zero(k, j) { 0.0 } else { h[(k, j)] });
+        let found = factorize_from(&v, w.clone(), start, &settings, |_| ControlFlow::Continue(())).unwrap();
+        let left = (0..15).filter(|j| zero(0, *j)).any(|j| found.h[(0, j)] > 0.0);
+        assert_eq!(left, solver.spec().leaves_zero, "{solver}");
+    }
+}
+
+#[test]
+fn the_authors_admm_wants_its_penalty() {
+    let v = Random(4).counts(5, 6, 0.2, 9.0);
+    let settings = Settings { solver: Solver::AdmmAuthors, ..Settings::default() };
+    for error in [settings.validate().unwrap_err(), factorize(&v, 2, &settings).unwrap_err()] {
+        assert!(matches!(&error, Error::Setting { name: "rho", value, .. } if value == "none"), "{error:?}");
+        assert!(error.to_string().contains("give one, 10 say"), "{error}");
+    }
+    assert!(factorize(&v, 2, &Settings { rho: Some(2.0), max_iter: 5, ..settings }).is_ok());
+}
+
+/// The divergence of 1 at a model of 1e-16, where it matters that the authors add 2.2e-16 inside the logarithm.
+#[test]
+fn the_authors_divergence_is_reported_for_their_programs() {
+    let (v, small) = (Mat::from_rows(&[&[1.0]]), Mat::from_rows(&[&[1e-8]]));
+    for solver in Solver::ALL {
+        let settings = Settings { max_iter: 0, ..settings_of(solver) };
+        let found =
+            factorize_from(&v, small.clone(), small.clone(), &settings, |_| ControlFlow::Continue(()))
+                .unwrap();
+        let added = if solver.name().ends_with("-authors") { f64::EPSILON } else { 0.0 };
+        let expected = -(1e-16 + added).ln() - 1.0;
+        assert!((found.info.divergence - expected).abs() < 1e-6, "{solver}: {}", found.info.divergence);
+    }
+}
+
+#[test]
+fn the_precision_is_the_one_of_the_work() {
+    let v = Random(5).counts(30, 40, 0.3, 20.0);
+    let used = |found: klnmf::Result<Solution<f64>>| found.unwrap().info.precision;
+    let mixed = Settings { mixed: Some(true), max_iter: 2000, tol: 1e-9, ..Settings::default() };
+    assert_eq!(used(factorize(&v, 4, &mixed)), Precision::Mixed);
+    assert_eq!(used(factorize(&v, 4, &Settings { mixed: Some(false), ..mixed.clone() })), Precision::F64);
+    let single = factorize(&v.cast::<f32>(), 4, &mixed).unwrap();
+    assert_eq!(single.info.precision, Precision::F32);
+
+    // Where the library declines f32.
+    let tiny = Mat::from_fn(30, 40, |i, j| if i + j == 0 { 1e-30 } else { v[(i, j)] });
+    assert_eq!(used(factorize(&tiny, 4, &mixed)), Precision::F64);
+    assert_eq!(used(factorize(&v, 4, &Settings { update: Update::H, ..mixed.clone() })), Precision::F64);
+    assert_eq!(used(factorize(&v, 4, &Settings { fixed: 1, ..mixed.clone() })), Precision::F64);
+    let short = Settings { max_iter: 20, ..mixed };
+    for solver in Solver::ALL.into_iter().filter(|solver| !solver.spec().holds_parts) {
+        let settings = Settings { solver, rho: Some(10.0), ..short.clone() };
+        assert_eq!(used(factorize(&v, 4, &settings)), Precision::F64, "{solver}");
+    }
+    assert_eq!(
+        [Precision::F32, Precision::F64, Precision::Mixed].map(Precision::name),
+        ["f32", "f64", "mixed"]
+    );
+}

@@ -1,0 +1,117 @@
+//! Each stage of `decompose` and each safeguard of a half-step on its own: all of them together hide a broken one.
+
+mod common;
+
+use common::{Known, Random, known_optimum};
+use klnmf::{Column, DecomposeSettings, Decomposition, Mat, Stages, certificate, decompose, half_step};
+
+const SWEEPS: Stages = Stages { newton_sweeps: true, free_set_newton: false };
+const FREE_SET: Stages = Stages { newton_sweeps: false, free_set_newton: true };
+const PRIMAL_DUAL: Stages = Stages { newton_sweeps: false, free_set_newton: false };
+
+fn solve(known: &Known, stages: Stages, tol: f64, max_iter: usize) -> Decomposition<f64> {
+    let settings = DecomposeSettings { tol, max_iter, stages, threads: 1, ..DecomposeSettings::default() };
+    let found = decompose(&known.v, &known.w, &settings).unwrap();
+    let distance = found.divergence() - known.optimum;
+    let rounding = 1e-12 * known.v.as_slice().iter().sum::<f64>();
+    assert!(found.gap() >= distance - rounding, "gap {:e}, distance {distance:e}", found.gap());
+    found
+}
+
+/// The most steps that a column took, if all have converged.
+fn steps(found: &Decomposition<f64>) -> usize {
+    assert_eq!(found.unconverged(), 0, "gap {:e}", found.gap());
+    found.columns.iter().map(|c| c.iterations).max().unwrap()
+}
+
+#[test]
+fn sweeps_alone_settle_columns_in_few_steps() {
+    for zeros in [false, true] {
+        let known = known_optimum(1, 60, 20, 6, 4, zeros);
+        assert!(steps(&solve(&known, SWEEPS, 1e-6, 100)) <= 100);
+    }
+}
+
+/// Newton's method squares the gap with every step, so a tolerance near rounding takes only a few.
+#[test]
+fn free_set_newton_alone_reaches_the_last_digits() {
+    for zeros in [false, true] {
+        let known = known_optimum(2, 60, 20, 6, 4, zeros);
+        assert!(steps(&solve(&known, FREE_SET, 1e-11, 120)) <= 120);
+    }
+}
+
+#[test]
+fn the_primal_dual_stage_alone_converges() {
+    for zeros in [false, true] {
+        let known = known_optimum(3, 60, 20, 6, 4, zeros);
+        let found = solve(&known, PRIMAL_DUAL, 1e-8, 5000);
+        assert!(steps(&found) > 20 && found.gap() <= 1e-8 * known.v.as_slice().iter().sum::<f64>());
+    }
+}
+
+/// One Newton step on one weight is x − F'/F'', over all rows: more of them than a chunk holds, and not a multiple of anything.
+#[test]
+fn a_newton_step_sees_every_row() {
+    for p in [383, 384, 385, 1003, 2311] {
+        let mut random = Random(p as u64);
+        let (v, kt, x) =
+            (random.counts(p, 3, 0.3, 9.0), random.matrix(1, p, 0.1, 1.0), random.matrix(1, 3, 2.0, 4.0));
+        let mut moved = x.clone();
+        half_step("newton", &v, &kt, &mut moved, &mut [Column::default(); 3], (1, 0, false), 1).unwrap();
+        for j in 0..3 {
+            let rows = || kt.as_slice().iter().zip(v.col(j)).map(|(k, a)| (*k, *a, k * x[(0, j)]));
+            let slope: f64 = rows().map(|(k, a, z)| k - k * a / z).sum();
+            let curvature: f64 = rows().map(|(k, a, z)| k * k * a / (z * z)).sum();
+            let want = x[(0, j)] - slope / curvature;
+            assert!(
+                want > 0.0 && (moved[(0, j)] - want).abs() < 1e-10 * want,
+                "{p}: {} for {want}",
+                moved[(0, j)]
+            );
+        }
+    }
+}
+
+/// A column that a step would bring to zero although it has data goes back a tenth of the way.
+#[test]
+fn a_newton_step_that_vanishes_goes_back() {
+    let (v, kt) = (Mat::from_rows(&[&[1.0]]), Mat::from_rows(&[&[1.0]]));
+    let mut x = Mat::from_rows(&[&[10.0]]);
+    half_step("newton", &v, &kt, &mut x, &mut [Column::default()], (1, 0, false), 1).unwrap();
+    assert_eq!(x[(0, 0)], 1.0);
+}
+
+/// A weight whose share of the column is below the rounding of its sum becomes zero, not a tiny number.
+#[test]
+fn weights_on_their_way_to_zero_arrive() {
+    let v = Mat::from_rows(&[&[1e6], &[1.0]]);
+    // The best weight of the second atom is about 1e-14 of the column's sum.
+    let kt = Mat::from_rows(&[&[1.0, 1e-6 + 1e-13], &[0.5, 1.0]]);
+    let mut x = Mat::from_rows(&[&[1e6], &[1e-3]]);
+    for _ in 0..50 {
+        half_step("newton", &v, &kt, &mut x, &mut [Column::default()], (1, 0, false), 1).unwrap();
+    }
+    assert!(x[(1, 0)] == 0.0 || x[(1, 0)] > 1e-9, "{}", x[(1, 0)]);
+}
+
+/// The dual point θ = 1 proves that no gap is larger than the divergence itself.
+#[test]
+fn a_gap_is_never_larger_than_the_divergence() {
+    let (v, w, h) = (
+        Mat::from_rows(&[&[1.0], &[1.0]]),
+        Mat::from_rows(&[&[1.0, 0.0], &[0.0, 1.0]]),
+        Mat::from_rows(&[&[1.0], &[1e-6]]),
+    );
+    let known = certificate(&v, &w, &h, 1).unwrap();
+    // The formula alone says 26.6.
+    assert!((known.divergence - 12.8155).abs() < 1e-3 && known.gap_h == known.divergence, "{known:?}");
+}
+
+/// Without the adaptation of its primal weight the stage takes 17380 steps for these columns, with it 3380.
+#[test]
+fn primal_weights_adapt_to_their_columns() {
+    let found = solve(&known_optimum(4, 100, 8, 20, 8, true), PRIMAL_DUAL, 1e-9, 20_000);
+    assert_eq!(found.unconverged(), 0);
+    assert!(found.columns.iter().map(|c| c.iterations).sum::<usize>() < 6000);
+}

@@ -1,0 +1,254 @@
+//! Gap, best ray, update and prox against the objective itself, with costs per column, a ridge and held weights.
+
+use super::*;
+use crate::block::{ColumnData, DictionaryParts, Evidence, HalfProblem, Terms};
+use crate::parallel::Pool;
+use crate::solver::method::{Column, half_step};
+use crate::solver::{fpa::FPA, mu::Mu, newton::Newton};
+use crate::{Mat, Matrix};
+
+/// A column with its dictionary: α (p), K (p × r), and c, μ, held.
+struct Problem {
+    a: Vec<f64>,
+    k: Mat<f64>,
+    c: Vec<f64>,
+    ridge: f64,
+    held: usize,
+}
+
+/// Numbers in (0, 1) from a small generator.
+fn random(state: &mut u64) -> f64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    ((*state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
+
+impl Problem {
+    fn new(seed: u64, p: usize, r: usize, ridge: f64, held: usize) -> Self {
+        let mut state = seed;
+        let a = (0..p).map(|i| if i % 4 == 3 { 0.0 } else { (9.0 * random(&mut state)).ceil() }).collect();
+        let k = Mat::from_fn(p, r, |_, _| random(&mut state));
+        // As entry weights and a penalty would make it: not Kᵀ1.
+        let c = (0..r)
+            .map(|l| k.col(l).iter().map(|k| k * (0.5 + random(&mut state))).sum::<f64>() + 0.1)
+            .collect();
+        Self { a, k, c, ridge, held }
+    }
+
+    fn cost(&self) -> Cost<'_, f64> {
+        Cost { c: &self.c, stride: self.c.len(), ridge: self.ridge, held: self.held, r: self.c.len() }
+    }
+
+    fn z(&self, x: &[f64]) -> Vec<f64> {
+        (0..self.a.len()).map(|i| x.iter().enumerate().map(|(k, x)| self.k[(i, k)] * x).sum()).collect()
+    }
+
+    fn g(&self, x: &[f64]) -> Vec<f64> {
+        let z = self.z(x);
+        let of = |k: usize| self.a.iter().zip(&z).enumerate().map(|(i, (a, z))| self.k[(i, k)] * a / z).sum();
+        (0..x.len()).map(of).collect()
+    }
+
+    /// F by its definition.
+    fn value(&self, x: &[f64]) -> f64 {
+        let data: f64 =
+            self.a.iter().zip(self.z(x)).filter(|(a, _)| **a > 0.0).map(|(a, z)| a * (a / z).ln() - a).sum();
+        data + x.iter().zip(&self.c).map(|(x, c)| c * x + 0.5 * self.ridge * x * x).sum::<f64>()
+    }
+
+    fn sum(&self) -> f64 {
+        self.a.iter().sum()
+    }
+
+    /// The minimum by many multiplicative updates, which reach every interior optimum.
+    fn optimum(&self, x: &[f64]) -> (Vec<f64>, f64) {
+        let mut x = x.to_vec();
+        for _ in 0..200_000 {
+            let g = self.g(&x);
+            self.cost().multiply(0, &mut x, &g);
+        }
+        let value = self.value(&x);
+        (x, value)
+    }
+}
+
+fn cases() -> impl Iterator<Item = (Problem, Vec<f64>)> {
+    let shapes = [(8, 3, 0), (5, 1, 0), (12, 4, 2), (6, 2, 2), (9, 5, 1)];
+    shapes.into_iter().flat_map(|(p, r, held)| {
+        [0.0, 0.3, 20.0].into_iter().map(move |ridge| {
+            let mut state = 77 + r as u64;
+            let x = (0..r).map(|_| 0.2 + 3.0 * random(&mut state)).collect();
+            (Problem::new((p * r) as u64, p, r, ridge, held), x)
+        })
+    })
+}
+
+#[test]
+fn the_gap_bounds_the_distance_and_vanishes_at_the_optimum() {
+    for (problem, x) in cases() {
+        let (best, optimum) = problem.optimum(&x);
+        let gap = |x: &[f64]| problem.cost().gap(0, problem.sum(), 1.0, x, &problem.g(x));
+        let (distance, what) = (problem.value(&x) - optimum, (problem.ridge, problem.held));
+        assert!(gap(&x) >= distance - 1e-9, "{what:?}: {} for {distance}", gap(&x));
+        assert!(gap(&best) < 1e-6, "{what:?}: {}", gap(&best));
+        // A gap is only worth something if it is not far too large.
+        assert!(gap(&x) < 60.0 * (distance + 1e-6), "{what:?}: {} for {distance}", gap(&x));
+    }
+}
+
+#[test]
+fn a_gap_on_the_ray_is_the_gap_of_the_scaled_weights() {
+    for (problem, x) in cases().filter(|(problem, _)| problem.held == 0) {
+        let (cost, sum, g) = (problem.cost(), problem.sum(), problem.g(&x));
+        let ray = cost.ray(0, sum, &x);
+        let scaled: Vec<f64> = x.iter().map(|x| ray * x).collect();
+        let [on, of] = [cost.gap(0, sum, ray, &x, &g), cost.gap(0, sum, 1.0, &scaled, &problem.g(&scaled))];
+        assert!((on - of).abs() < 1e-9 * (1.0 + of), "{on} {of}");
+        let logs = problem.value(&x) - cost.total(0, &x) + sum;
+        assert!((cost.value(0, sum, ray, logs, &x) - problem.value(&scaled)).abs() < 1e-9);
+        // No other point of the ray is lower.
+        for other in [0.9, 0.999, 1.001, 1.2] {
+            let further: Vec<f64> = scaled.iter().map(|x| other * x).collect();
+            assert!(problem.value(&further) > problem.value(&scaled));
+        }
+    }
+}
+
+#[test]
+fn a_dual_point_bounds_the_objective_from_below() {
+    for (problem, x) in cases() {
+        let optimum = problem.optimum(&x).1;
+        // Any θ ≥ 0 will do: here α/z at other weights, disturbed.
+        let mut state = 5;
+        let theta: Vec<f64> = problem.z(&x).iter().map(|z| (0.5 + random(&mut state)) / z).collect();
+        let theta: Vec<f64> = theta.iter().zip(&problem.a).map(|(t, a)| t * a).collect();
+        let logs = theta.iter().zip(&problem.a).filter(|(_, a)| **a > 0.0).map(|(t, a)| a * t.ln()).sum();
+        let of = |k: usize| theta.iter().enumerate().map(|(i, t)| problem.k[(i, k)] * t).sum();
+        let g: Vec<f64> = (0..x.len()).map(of).collect();
+        // In units of Σα·ln α, which F does not contain.
+        let dual = problem.cost().dual(0, problem.sum(), &x, logs, &g);
+        assert!(dual <= optimum + 1e-9, "{dual} {optimum}");
+        assert!(dual > optimum - 30.0, "{dual} {optimum}");
+    }
+}
+
+#[test]
+fn updates_lower_the_objective_and_hold_what_is_held() {
+    for (problem, x) in cases() {
+        let (cost, g) = (problem.cost(), problem.g(&x));
+        let mut next = x.clone();
+        cost.multiply(0, &mut next, &g);
+        assert_eq!(next[..problem.held], x[..problem.held]);
+        assert!(problem.value(&next) <= problem.value(&x));
+        // The primal step minimises τ·G(y) + ½‖y − (x − τg)‖² over y ≥ 0.
+        let (tau, chi): (Vec<f64>, Vec<f64>) = (vec![0.3; x.len()], g.iter().map(|g| -g).collect());
+        let (mut next, mut bar) = (x.clone(), x.clone());
+        cost.prox(0, &mut next, &mut bar, &tau, &chi);
+        assert_eq!((&next[..problem.held], &bar[..problem.held]), (&x[..problem.held], &x[..problem.held]));
+        for k in problem.held..x.len() {
+            let of = |y: f64| {
+                let away = y - (x[k] - tau[k] * chi[k]);
+                tau[k] * (problem.c[k] * y + 0.5 * problem.ridge * y * y) + 0.5 * away * away
+            };
+            assert!([0.999, 1.001].iter().all(|f| of(next[k] * f) >= of(next[k])), "{} {}", next[k], k);
+            assert!((bar[k] - (2.0 * next[k] - x[k])).abs() < 1e-12);
+        }
+    }
+}
+
+/// What two passes over different rows say, added, is what one pass over all rows says; and so are Σα and c.
+#[test]
+fn evidence_adds_up_over_rows() {
+    let (n, m, r, cut) = (37, 11, 4, 16);
+    let mut state = 3;
+    let v = Mat::from_fn(n, m, |_, _| (5.0 * random(&mut state)).floor());
+    let kt = Mat::from_fn(r, n, |_, _| random(&mut state));
+    let x = Mat::from_fn(r, m, |_, _| random(&mut state));
+    let pool = Pool::new(1).unwrap();
+    // g, the logarithms, Σα and c of the columns for some rows.
+    let passes = |rows: std::ops::Range<usize>| {
+        let part = Mat::from_fn(rows.len(), m, |i, j| v[(rows.start + i, j)]);
+        let kt = Mat::from_fn(r, rows.len(), |k, i| kt[(k, rows.start + i)]);
+        let data = ColumnData::new(&pool, Matrix::from(&part)).unwrap();
+        let parts = DictionaryParts::default();
+        let mut half = HalfProblem::new(data.blocks::<f64>(), &pool, r, parts, Terms::default());
+        half.set(&kt);
+        let all = std::sync::Mutex::new((Evidence::new(r, m), vec![0.0; m], vec![0.0; r]));
+        half.for_each(
+            (&mut vec![(); m], 1),
+            (&mut vec![(); m], 1),
+            1,
+            |blocks, _, _, work| {
+                let (b, mut all) = (&blocks[0], all.lock().unwrap());
+                let x = &x.as_slice()[b.first * r..][..b.q * r];
+                b.evidence(x, true, &mut work.tile, &mut work.evidence);
+                all.0.g[b.first * r..][..b.q * r].copy_from_slice(&work.evidence.g[..b.q * r]);
+                all.0.logs[b.first..][..b.q].copy_from_slice(&work.evidence.logs[..b.q]);
+                all.1[b.first..][..b.q].copy_from_slice(b.sums);
+                all.2.copy_from_slice(b.cost.of(0));
+            },
+            |_| (),
+        );
+        all.into_inner().unwrap()
+    };
+    let (whole, (mut sum, sums, c), (other, other_sums, other_c)) =
+        (passes(0..n), passes(0..cut), passes(cut..n));
+    sum.add(&other);
+    let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs().max(1.0));
+    let add = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<f64>>();
+    assert!(near(&sum.g, &whole.0.g) && near(&sum.logs, &whole.0.logs));
+    let (sums, c) = (add(&sums, &other_sums), add(&c, &other_c));
+    assert!(near(&sums, &whole.1) && near(&c, &whole.2));
+    // So a step and a gap from the sum are those of the whole.
+    for (j, (sum_here, whole_sum)) in sums.iter().zip(&whole.1).enumerate() {
+        let cost = Cost { c: &c, stride: 0, ridge: 0.0, held: 0, r };
+        let exact = Cost { c: &whole.2, ..cost };
+        let at = j * r..(j + 1) * r;
+        let (g, whole_g) = (&sum.g[at.clone()], &whole.0.g[at.clone()]);
+        let (mut one, mut two) = (x.col(j).to_vec(), x.col(j).to_vec());
+        cost.multiply(0, &mut one, g);
+        exact.multiply(0, &mut two, whole_g);
+        assert!(near(&one, &two));
+        let gaps =
+            [cost.gap(0, *sum_here, 1.0, x.col(j), g), exact.gap(0, *whole_sum, 1.0, x.col(j), whole_g)];
+        assert!(near(&gaps[..1], &gaps[1..]));
+    }
+}
+
+/// Half-steps of every kind reach the optimum of the penalised problem, and hold what is held.
+#[test]
+fn half_steps_minimise_the_penalised_objective() {
+    let (n, m, r) = (25, 10, 4);
+    let mut state = 9;
+    let v = Mat::from_fn(n, m, |_, _| (6.0 * random(&mut state)).floor());
+    let kt = Mat::from_fn(r, n, |_, _| random(&mut state));
+    let start = Mat::from_fn(r, m, |_, _| 0.5 + random(&mut state));
+    let pool = Pool::new(1).unwrap();
+    let data = ColumnData::new(&pool, Matrix::from(&v)).unwrap();
+    for terms in [
+        Terms { lasso: 0.7, ridge: 0.0, held: 0 },
+        Terms { lasso: 0.0, ridge: 0.5, held: 0 },
+        Terms { lasso: 0.2, ridge: 0.5, held: 2 },
+    ] {
+        let parts = DictionaryParts { shares: true, atoms: true, arrays: true };
+        let mut half = HalfProblem::new(data.blocks::<f64>(), &pool, r, parts, terms);
+        let mut values = vec![];
+        let steps: [(&dyn crate::solver::method::HalfStep<f64>, usize); 3] =
+            [(&Mu, 20_000), (&Newton, 60), (&FPA, 600)];
+        for (step, count) in steps {
+            let (mut x, mut columns) = (start.clone(), vec![Column::default(); m]);
+            let mut before = f64::INFINITY;
+            for round in 0..count / 5 {
+                let value = half_step(&mut half, step, &kt, &mut x, &mut columns, 5, true);
+                // The primal-dual half-step never rises; Newton may, without its extrapolation around it, at first.
+                if step.name() != "newton" || round > 3 {
+                    assert!(value <= before * (1.0 + 1e-12), "{} {value} {before}", step.name());
+                }
+                before = value;
+            }
+            let held = terms.held;
+            (0..m).for_each(|j| assert_eq!(x.col(j)[..held], start.col(j)[..held]));
+            values.push(half_step(&mut half, step, &kt, &mut x, &mut columns, 1, true));
+        }
+        assert!(values.iter().all(|v| (v - values[1]).abs() < 1e-5 * values[1]), "{terms:?} {values:?}");
+    }
+}
