@@ -64,7 +64,10 @@ fn bad_settings_are_named() {
     place.fails("factorize v.csv --rank 0", 1, &["rank 0", "from 1 to"]);
     place.fails("factorize v.csv --rank 1000000000", 1, &["rank 1000000000"]);
     place.fails("factorize v.csv --rank -1", 2, &["-1"]);
-    place.fails("factorize v.csv --rank 2 --solver magic", 2, &["magic"]);
+    place.fails("factorize v.csv --rank 2 --solver magic", 2, &["magic", "mu-authors"]);
+    place.fails("factorize v.csv --rank 2 --compat paper", 2, &["--compat"]);
+    place.fails("factorize v.csv --rank 2 --solver admm-authors", 1, &["rho", "10 say"]);
+    place.fails("factorize v.csv --rank 2 --solver mu-authors --rho 2", 1, &["--rho", "admm-authors"]);
     place.fails("factorize v.csv --rank 2 --tol -1", 1, &["tol = -1"]);
     place.fails("factorize v.csv --rank 2 --tol nan", 1, &["tol"]);
     place.fails("factorize v.csv --rank 2 --inner 0", 1, &["inner = 0"]);
@@ -75,7 +78,7 @@ fn bad_settings_are_named() {
     place.fails("frobnicate", 2, &["frobnicate"]);
     place.write("v.mtx", counts_mtx(6, 7));
     place.fails("factorize v.mtx --rank 2 --solver admm", 1, &["v.mtx", "dense", "auto"]);
-    place.fails("factorize v.mtx --rank 2 --compat paper", 1, &["v.mtx", "dense"]);
+    place.fails("factorize v.mtx --rank 2 --solver fpa-authors", 1, &["v.mtx", "fpa-authors", "dense"]);
 }
 
 #[test]

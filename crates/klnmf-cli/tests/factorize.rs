@@ -47,7 +47,7 @@ fn json_has_the_promised_keys_and_true_numbers() {
     assert_eq!(found["shape"], serde_json::json!([12, 20]));
     let model = read_model::<f64>(&place.path("model.npz")).unwrap();
     let v = klnmf_io::read::<f64>(&place.path("v.mtx")).unwrap();
-    let certificate = klnmf::certificate(v.matrix.view(), &model.w, &model.h).unwrap();
+    let certificate = klnmf::certificate(v.matrix.view(), &model.w, &model.h, 2).unwrap();
     assert_eq!(found["divergence"].as_f64(), Some(certificate.divergence));
     assert_eq!(found["gap_w"].as_f64(), Some(certificate.gap_w));
     assert_eq!(found["gap_h"].as_f64(), Some(certificate.gap_h));
@@ -87,10 +87,10 @@ fn the_trace_repeats_the_authors_programs() {
         let [v, w, h] =
             ["V", "W0", "H0"].map(|part| golden(&format!("{case}.{part}.npy")).display().to_string());
         for (run, options) in
-            [("fpa", "--solver fpa --inner 5"), ("mua", "--solver mu"), ("admm", "--solver admm --rho 5")]
+            [("fpa", "fpa-authors"), ("mua", "mu-authors"), ("admm", "admm-authors --rho 5")]
         {
             place.ok(&format!(
-                "factorize {v} --init {w},{h} {options} --compat paper --max-iter 200 --tol 0 --trace trace.csv"
+                "factorize {v} --init {w},{h} --solver {options} --max-iter 200 --tol 0 --trace trace.csv"
             ));
             let trace = std::fs::read_to_string(place.path("trace.csv")).unwrap();
             let mut lines = trace.lines();
@@ -103,6 +103,32 @@ fn the_trace_repeats_the_authors_programs() {
             }
         }
     }
+}
+
+/// The precision that is told is the one of the work, not the one that was asked for.
+#[test]
+fn the_precision_is_the_one_of_the_work() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(12, 20));
+    let used = |line: &str| {
+        let found = place.json(&format!("factorize {line} --rank 3"));
+        let model = read_model::<f64>(&place.path("model.npz")).unwrap();
+        let metadata: serde_json::Value = serde_json::from_str(&model.metadata).unwrap();
+        assert_eq!(metadata["precision"], found["precision"], "{line}");
+        assert!(metadata.get("compat").is_none());
+        found["precision"].as_str().unwrap().to_owned()
+    };
+    let long = "--max-iter 3000 --tol 1e-9";
+    assert_eq!(used(&format!("v.csv {long}")), "mixed");
+    assert_eq!(used("v.csv --max-iter 30 --precision f64"), "f64");
+    assert_eq!(used("v.csv --max-iter 30 --precision f32"), "f32");
+    assert_eq!(used("v.csv --max-iter 30 --solver mu"), "f64");
+    // The library declines f32 for numbers outside 1e-25 … 1e25, and for these solvers.
+    place.write("wide.csv", "1e-30,2,3,4\n5,6,7,8\n2,1,1,3\n");
+    assert_eq!(used(&format!("wide.csv {long}")), "f64");
+    assert_eq!(used(&format!("wide.csv {long} --precision mixed --solver mue")), "f64");
+    assert_eq!(used("v.csv --max-iter 30 --precision mixed --solver admm"), "f64");
+    assert_eq!(used("v.csv --max-iter 30 --precision mixed --solver fpa-authors"), "f64");
 }
 
 #[test]

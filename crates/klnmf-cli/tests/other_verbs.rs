@@ -14,7 +14,7 @@ fn decompose_certifies_every_column() {
     assert_eq!((found["status"].as_str(), found["unconverged"].as_u64()), (Some("converged"), Some(0)));
     let v = klnmf_io::read::<f64>(&place.path("v.csv")).unwrap();
     let model = read_model::<f64>(&place.path("weights.npz")).unwrap();
-    let check = klnmf::certificate(v.matrix.view(), &model.w, &model.h).unwrap();
+    let check = klnmf::certificate(v.matrix.view(), &model.w, &model.h, 0).unwrap();
     let divergence = found["divergence"].as_f64().unwrap();
     assert!((check.divergence - divergence).abs() <= 1e-12 * divergence);
     assert!(found["gap_h"].as_f64().unwrap() <= 1e-8 * v.matrix.view().sum());

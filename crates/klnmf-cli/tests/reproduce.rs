@@ -50,15 +50,8 @@ fn same(file: &[Row], library: &[Row]) {
     assert!(2 * file.len() >= library.len());
 }
 
-fn paper(solver: Solver, accesses: usize) -> Settings {
-    Settings {
-        solver,
-        paper: true,
-        max_iter: accesses,
-        tol: 0.0,
-        check_every: Some(1),
-        ..Settings::default()
-    }
+fn run_of(solver: Solver, accesses: usize) -> Settings {
+    Settings { solver, max_iter: accesses, tol: 0.0, check_every: Some(1), ..Settings::default() }
 }
 
 #[test]
@@ -71,11 +64,11 @@ fn the_numbers_are_those_of_the_library() {
     let (w, h) = init(&v, 4, &seed).unwrap();
     let file = folder.join("synthetic-nmf/traces.csv");
     let cases = [
-        ("MUA", paper(Solver::Mu, 40)),
-        ("ADMM", Settings { rho: Some(1.0), ..paper(Solver::Admm, 40) }),
-        ("FPA", Settings { inner: Some(5), ..paper(Solver::Fpa, 40) }),
-        ("auto (ours)", Settings { paper: false, ..paper(Solver::Auto, 40) }),
-        ("fpa (ours)", Settings { paper: false, ..paper(Solver::Fpa, 40) }),
+        ("MUA", run_of(Solver::MuAuthors, 40)),
+        ("ADMM", Settings { rho: Some(1.0), ..run_of(Solver::AdmmAuthors, 40) }),
+        ("FPA", Settings { inner: Some(5), ..run_of(Solver::FpaAuthors, 40) }),
+        ("auto (ours)", run_of(Solver::Auto, 40)),
+        ("fpa (ours)", run_of(Solver::Fpa, 40)),
     ];
     for (method, settings) in &cases {
         same(&rows(&file, "NMF", method), &direct(&v, &w, &h, settings));
@@ -83,16 +76,17 @@ fn the_numbers_are_those_of_the_library() {
 
     // The convex problem: W* of 200 updates, scaled to the sums of the start's W, and H from its start.
     let (w, h) = init(&v, 3, &seed).unwrap();
-    let found =
-        factorize_from(&v, w.clone(), h.clone(), &paper(Solver::Mu, 200), |_| ControlFlow::Continue(()))
-            .unwrap();
+    let found = factorize_from(&v, w.clone(), h.clone(), &run_of(Solver::MuAuthors, 200), |_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     let (wanted, sums) = (w.col_sums(), found.w.col_sums());
     let w_star = Mat::from_fn(20, 3, |i, k| found.w[(i, k)] * (wanted[k] / sums[k]));
     let file = folder.join("synthetic-nd/traces.csv");
-    let settings = Settings { update: Update::H, inner: Some(1), ..paper(Solver::Fpa, 60) };
+    let settings = Settings { update: Update::H, inner: Some(1), ..run_of(Solver::FpaAuthors, 60) };
     same(&rows(&file, "H given W*", "FPA"), &direct(&v, &w_star, &h, &settings));
     let h_star = Mat::from_fn(3, 40, |k, j| found.h[(k, j)] * (sums[k] / wanted[k]));
-    let settings = Settings { update: Update::W, inner: Some(1), ..paper(Solver::Mu, 60) };
+    let settings = Settings { update: Update::W, inner: Some(1), ..run_of(Solver::MuAuthors, 60) };
     same(&rows(&file, "W given H*", "MUA"), &direct(&v, &w, &h_star, &settings));
     let manifest: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(folder.join("synthetic-nd/manifest.json")).unwrap())

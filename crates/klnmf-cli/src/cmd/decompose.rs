@@ -67,6 +67,7 @@ impl Decompose {
             time_limit: self.time_limit,
             stop: Some(interrupt::flag()),
             threads: self.data.threads,
+            ..DecomposeSettings::default()
         };
         settings.validate()?;
         let outputs: Vec<PathBuf> =

@@ -1,10 +1,10 @@
 //! `klnmf factorize`: V ≈ W·H.
 
-use super::{Data, Output, Precision, parse_seconds, thread_count};
+use super::{Data, Output, Precision, parse_seconds, solvers, thread_count};
 use crate::report::Report;
 use crate::{input, interrupt, progress, summary};
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use klnmf::{Info, Init, Mat, Matrix, Scalar, Settings, Solution, Solver, Status};
 use klnmf_io::{Model, Table};
 use serde_json::{Map, Value, json};
@@ -34,12 +34,12 @@ pub struct Factorize {
     #[arg(long, short, value_name = "R", required_unless_present = "init", allow_negative_numbers = true)]
     rank: Option<usize>,
     /// The method; auto is the right one unless you compare methods
-    #[arg(long, value_enum, default_value = "auto")]
-    solver: Method,
+    #[arg(long, value_name = "SOLVER", value_parser = solvers::any(), default_value_t = Solver::Auto)]
+    solver: Solver,
     /// The start: random, nndsvd, a model.npz to go on from, or W0.npy,H0.npy
     #[arg(long, value_name = "START")]
     init: Option<String>,
-    /// Steps on one factor before the other has its turn [default: 5 for fpa and simplex, 2 for auto and newton on sparse data, else 1]
+    /// Steps on one factor before the other has its turn [default: depends on the solver]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     inner: Option<usize>,
     /// The most accesses to the data; a step on H and a step on W together are one
@@ -54,12 +54,9 @@ pub struct Factorize {
     /// Of the random start: the same seed gives the same model
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
-    /// The penalty of admm [default: 10, with V measured in units of its mean]
+    /// Penalty of admm and admm-authors [default of admm: 10, with V measured in units of its mean]
     #[arg(long, value_name = "RHO", allow_negative_numbers = true)]
     rho: Option<f64>,
-    /// Repeat the paper authors' programs step for step, for comparison
-    #[arg(long, value_enum, value_name = "WHOM")]
-    compat: Option<Compat>,
     /// Where to write the model: arrays W, H, metadata and names, readable by numpy
     #[arg(long, short, value_name = "FILE", default_value = "model.npz")]
     out: PathBuf,
@@ -74,32 +71,6 @@ pub struct Factorize {
     report: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
-}
-
-/// Methods by name.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Method {
-    /// mue, then newton, or mue again where that gains more for the work; early accesses in f32
-    Auto,
-    /// First-order primal-dual, steps in the EM metric
-    Fpa,
-    /// The same with the weights held on the simplex of their optimum, by projection
-    Simplex,
-    /// Multiplicative updates (EM)
-    Mu,
-    /// Extrapolated multiplicative updates
-    Mue,
-    /// Block Newton coordinate descent, extrapolated
-    Newton,
-    /// Alternating direction method of multipliers, dense data only
-    Admm,
-}
-
-/// Programs to repeat.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Compat {
-    /// Yanez & Bach's own
-    Paper,
 }
 
 impl Factorize {
@@ -136,7 +107,7 @@ impl Factorize {
         bar.finish_and_clear();
         let solution = input::about(&self.data, solution)?;
 
-        let facts = self.facts(&solution, v, &settings);
+        let facts = self.facts(&solution, v);
         self.write(&table, &solution, &trace, &facts)?;
         self.tell(&solution, v, facts)?;
         Ok(if solution.status == Status::Stopped {
@@ -148,30 +119,17 @@ impl Factorize {
 
     /// Options that mean nothing together are mistakes.
     fn check_options(&self) -> anyhow::Result<()> {
-        if self.rho.is_some() && self.solver != Method::Admm {
-            bail!("--rho is the penalty of admm: give --solver admm with it, or leave it out");
-        }
-        if self.compat.is_some() && matches!(self.solver, Method::Newton | Method::Mue | Method::Simplex) {
-            bail!("--compat paper repeats fpa, mu or admm: choose one of them with --solver");
+        if self.rho.is_some() && !matches!(self.solver, Solver::Admm | Solver::AdmmAuthors) {
+            bail!(
+                "--rho is the penalty of admm: give --solver admm or admm-authors with it, or leave it out"
+            );
         }
         Ok(())
     }
 
     fn settings(&self) -> Settings {
-        let solver = match self.solver {
-            // The paper knows no auto; its own method is the primal-dual one.
-            Method::Auto if self.compat.is_some() => Solver::Fpa,
-            Method::Auto => Solver::Auto,
-            Method::Fpa => Solver::Fpa,
-            Method::Simplex => Solver::Simplex,
-            Method::Mu => Solver::Mu,
-            Method::Mue => Solver::Mue,
-            Method::Newton => Solver::Newton,
-            Method::Admm => Solver::Admm,
-        };
         Settings {
-            solver,
-            paper: self.compat.is_some(),
+            solver: self.solver,
             mixed: self.data.precision.map(|p| p == Precision::Mixed),
             inner: self.inner,
             max_iter: self.max_iter,
@@ -266,18 +224,10 @@ impl Factorize {
     }
 
     /// What the JSON output says.
-    fn facts<T: Scalar>(
-        &self,
-        solution: &Solution<T>,
-        v: Matrix<'_, T>,
-        settings: &Settings,
-    ) -> Map<String, Value> {
+    fn facts<T: Scalar>(&self, solution: &Solution<T>, v: Matrix<'_, T>) -> Map<String, Value> {
         let info = &solution.info;
-        let alternates = !settings.paper && settings.solver != Solver::Admm;
-        let mixed =
-            alternates && T::NAME == "f64" && settings.mixed.unwrap_or(settings.solver == Solver::Auto);
         let object = json!({
-            "solver": settings.solver.name(),
+            "solver": self.solver.name(),
             "status": summary::status(solution.status),
             "iterations": info.iteration,
             "seconds": info.seconds,
@@ -287,7 +237,7 @@ impl Factorize {
             "rank": solution.h.rows(),
             "shape": [v.rows(), v.cols()],
             "nnz": v.nnz(),
-            "precision": if mixed { "mixed" } else { T::NAME },
+            "precision": info.precision.name(),
             "threads": thread_count(self.data.threads),
             "seed": self.seed,
         });
@@ -302,7 +252,6 @@ impl Factorize {
         metadata.insert("klnmf".into(), json!(env!("CARGO_PKG_VERSION")));
         metadata.insert("init".into(), json!(self.init.as_deref().unwrap_or("random")));
         metadata.insert("tol".into(), json!(self.tol));
-        metadata.insert("compat".into(), if self.compat.is_some() { json!("paper") } else { Value::Null });
         Value::Object(metadata).to_string()
     }
 
@@ -327,7 +276,7 @@ impl Factorize {
             text += &certificate_text(info);
             if matches!(solution.status, Status::IterationLimit | Status::TimeLimit) {
                 let limit = if solution.status == Status::TimeLimit { "--time-limit" } else { "--max-iter" };
-                let how = if self.solver == Method::Auto {
+                let how = if self.solver == Solver::Auto {
                     String::new()
                 } else {
                     ", or take --solver auto".into()

@@ -7,6 +7,7 @@ mod factorize;
 mod info;
 mod reproduce;
 mod separate;
+mod solvers;
 mod topics;
 
 use crate::summary;

@@ -3,6 +3,7 @@
 use super::cases::{planted, spectrogram, uniform};
 use super::trace::Trace;
 use super::{peers, picture};
+use crate::cmd::solvers;
 use crate::summary;
 use anyhow::Context;
 use clap::Args;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 /// Each solver gets the same V, W and H, all threads, and its default settings. The best divergence is the lowest that
 /// any of them reaches from that start within its time.
 ///
-/// Solvers: auto, newton, mue, fpa, mu. Generated cases: uniform r=50, planted r=20. Cases on real data, left out if --data
+/// Generated cases: uniform r=50, planted r=20. Cases on real data, left out if --data
 /// is not given: faces r=49 (faces/cbcl_leeseung_uint8.npy in that folder), brca560 r=8 and r=20 (mutations/brca560.npy),
 /// maple leaf r=10 (music/maple_leaf_rag_1916_11025.wav), reuters r=20 (text/reuters.npz), newsgroups r=10 and r=50
 /// (text/newsgroups.npz).
@@ -29,9 +30,9 @@ pub struct Arena {
     /// Only the cases whose name contains this; may be given several times
     #[arg(long, value_name = "NAME")]
     case: Vec<String>,
-    /// Only these solvers; may be given several times
-    #[arg(long, value_name = "NAME")]
-    solver: Vec<String>,
+    /// Only these solvers; may be given several times [default: all that are listed here]
+    #[arg(long, value_name = "SOLVER", value_parser = solvers::among(SOLVERS))]
+    solver: Vec<Solver>,
     /// Seconds that each solver gets on dense data
     #[arg(long, value_name = "S", default_value_t = 20.0)]
     seconds: f64,
@@ -88,7 +89,7 @@ impl Arena {
         for seconds in [self.seconds, self.sparse_seconds] {
             anyhow::ensure!(seconds > 0.0 && seconds.is_finite(), "seconds must be a positive number");
         }
-        let solvers = self.solvers()?;
+        let solvers: &[Solver] = if self.solver.is_empty() { &SOLVERS } else { &self.solver };
         let beside = [self.out.clone(), self.out.with_extension("trace.csv"), self.out.with_extension("svg")];
         crate::input::check_outputs(&[], &beside)?;
         for part in &self.case {
@@ -107,7 +108,7 @@ impl Arena {
                 ))?;
                 continue;
             };
-            let traces = self.race(table.matrix.view(), case.rank, &solvers)?;
+            let traces = self.race(table.matrix.view(), case.rank, solvers)?;
             summary::print(&text(case.name, &traces))?;
             raced.push((case.name.to_owned(), traces));
         }
@@ -123,18 +124,6 @@ impl Arena {
             svg.display()
         ))?;
         Ok(ExitCode::SUCCESS)
-    }
-
-    fn solvers(&self) -> anyhow::Result<Vec<Solver>> {
-        if self.solver.is_empty() {
-            return Ok(SOLVERS.to_vec());
-        }
-        let named = |name: &String| {
-            let all = SOLVERS.map(Solver::name).join(", ");
-            let found = SOLVERS.into_iter().find(|s| s.name() == name);
-            found.with_context(|| format!("--solver {name}: the solvers of the arena are {all}"))
-        };
-        self.solver.iter().map(named).collect()
     }
 
     /// The data, if they are there.

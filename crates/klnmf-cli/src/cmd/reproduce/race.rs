@@ -62,20 +62,17 @@ impl Entrant {
 
     /// The authors' multiplicative updates, W first.
     pub fn mua() -> Self {
-        Self::new(MUA, Settings { solver: Solver::Mu, paper: true, ..Settings::default() })
+        Self::new(MUA, Settings { solver: Solver::MuAuthors, ..Settings::default() })
     }
 
     /// The authors' ADMM.
     pub fn admm(name: &str, rho: f64) -> Self {
-        Self::new(name, Settings { solver: Solver::Admm, paper: true, rho: Some(rho), ..Settings::default() })
+        Self::new(name, Settings { solver: Solver::AdmmAuthors, rho: Some(rho), ..Settings::default() })
     }
 
     /// The authors' first-order primal-dual algorithm with so many steps on one factor.
     pub fn fpa(name: &str, inner: usize) -> Self {
-        Self::new(
-            name,
-            Settings { solver: Solver::Fpa, paper: true, inner: Some(inner), ..Settings::default() },
-        )
+        Self::new(name, Settings { solver: Solver::FpaAuthors, inner: Some(inner), ..Settings::default() })
     }
 
     /// A solver of ours with its default settings.
@@ -156,13 +153,13 @@ mod tests {
         let (lab, v) = (quiet_lab(3), data());
         let (w, h) = lab.start(&v, 3).unwrap();
         let entrants = [Entrant::mua(), Entrant::admm(ADMM, 2.0), Entrant::fpa(FPA, 5)];
-        for (entrant, solver) in entrants.iter().zip([Solver::Mu, Solver::Admm, Solver::Fpa]) {
+        for (entrant, solver) in
+            entrants.iter().zip([Solver::MuAuthors, Solver::AdmmAuthors, Solver::FpaAuthors])
+        {
             let (trace, solution) = lab.race("nmf", entrant, &v, (&w, &h), 20).unwrap();
             let settings = Settings {
                 solver,
-                paper: true,
-                inner: (solver == Solver::Fpa).then_some(5),
-                rho: (solver == Solver::Admm).then_some(2.0),
+                rho: (solver == Solver::AdmmAuthors).then_some(2.0),
                 max_iter: 20,
                 tol: 0.0,
                 check_every: Some(1),

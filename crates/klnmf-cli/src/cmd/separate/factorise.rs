@@ -46,6 +46,7 @@ impl Separate {
         let late = Settings { max_iter: left, mixed: Some(false), time_limit, ..settings };
         let mut found = watched(v, w, h, &late, narrow, bar)?;
         found.info.iteration += narrow;
+        found.info.precision = klnmf::Precision::Mixed;
         Ok(found)
     }
 

@@ -1,6 +1,6 @@
 //! What can be asked of `klnmf separate`.
 
-use crate::cmd::{Output, Precision, parse_seconds};
+use crate::cmd::{Output, Precision, parse_seconds, solvers};
 use crate::interrupt;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -71,8 +71,8 @@ pub struct Separate {
     #[arg(long, value_name = "HZ")]
     pub(super) rate: Option<u32>,
     /// The method for what is learned
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(super) solver: Method,
+    #[arg(long, value_name = "SOLVER", value_parser = solvers::among(learners()), default_value_t = Solver::Auto)]
+    pub(super) solver: Solver,
     /// The most accesses to the data while something is learned, else the most steps for a frame [default: 20 for each --train, 300
     /// for --components, 5000 steps]
     #[arg(long, value_name = "N")]
@@ -133,14 +133,9 @@ impl Spectrogram {
     }
 }
 
-/// Methods by name.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-pub enum Method {
-    Auto,
-    Fpa,
-    Mu,
-    Mue,
-    Newton,
+/// The solvers that can learn new components beside known ones.
+fn learners() -> impl Iterator<Item = Solver> {
+    Solver::ALL.into_iter().filter(|solver| solver.spec().holds_parts)
 }
 
 /// Formats of samples.
@@ -155,7 +150,7 @@ impl Separate {
     /// What the solvers are told; fails if options contradict each other.
     pub(super) fn settings(&self) -> anyhow::Result<klnmf::Settings> {
         let settings = klnmf::Settings {
-            solver: self.solver.solver(),
+            solver: self.solver,
             max_iter: self.max_iter.unwrap_or(300),
             tol: self.tol(),
             time_limit: self.time_limit,
@@ -234,18 +229,6 @@ impl Format {
             Format::Int16 => WavFormat::Int16,
             Format::Int24 => WavFormat::Int24,
             Format::Float32 => WavFormat::Float32,
-        }
-    }
-}
-
-impl Method {
-    pub fn solver(self) -> Solver {
-        match self {
-            Method::Auto => Solver::Auto,
-            Method::Fpa => Solver::Fpa,
-            Method::Mu => Solver::Mu,
-            Method::Mue => Solver::Mue,
-            Method::Newton => Solver::Newton,
         }
     }
 }

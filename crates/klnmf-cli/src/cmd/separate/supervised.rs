@@ -10,7 +10,7 @@ use super::scene::Scene;
 use super::stems::Stems;
 use super::thumbnail::Thumbnail;
 use crate::progress;
-use klnmf::{DecomposeSettings, Decomposition, Mat, Status};
+use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Status};
 use klnmf_audio::{Blocks, Splitter, Stft};
 use klnmf_io::Spool;
 use std::path::Path;
@@ -40,6 +40,7 @@ impl Separate {
         let mut blocks =
             Blocks::new(stft, mix.channels(), (MOST_ENTRIES / stft.bins()).clamp(1, MOST_FRAMES));
         let mut splitter = Splitter::new(stft, &known.w, &groups, mix.channels())?;
+        let decomposer = Decomposer::new(&known.w, settings.threads)?;
         let mut weights = Spool::beside(aside, known.w.cols())?;
         let mut tally = Tally::new(known.w.cols());
         'recording: loop {
@@ -59,9 +60,10 @@ impl Separate {
                     threads: settings.threads,
                     time_limit: self.left(begun),
                     stop: settings.stop.clone(),
+                    ..DecomposeSettings::default()
                 };
                 let told = |done| bar.set_position((block.first + done) as u64);
-                let found = klnmf::decompose_with(&v, &known.w, &convex, &told)?;
+                let found = decomposer.decompose_with(&v, &convex, &told)?;
                 if found.status == Status::Stopped && block.first > 0 {
                     // Frames that nobody has explained are no stems.
                     tally.status = Status::Stopped;

@@ -29,7 +29,7 @@ impl Separate {
     ) -> Map<String, Value> {
         let object = json!({
             "mode": sources.mode,
-            "solver": if sources.mode == "supervised" { "decompose" } else { self.solver.solver().name() },
+            "solver": if sources.mode == "supervised" { "decompose" } else { self.solver.name() },
             "status": summary::status(sources.status),
             "iterations": sources.iterations,
             "seconds": seconds,

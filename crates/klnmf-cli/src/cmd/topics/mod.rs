@@ -4,11 +4,11 @@ mod corpus;
 mod report;
 mod tables;
 
-use super::{Output, parse_seconds, thread_count};
+use super::{Output, parse_seconds, solvers, thread_count};
 use crate::out_folder::OutFolder;
 use crate::{interrupt, progress, summary};
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use corpus::{Corpus, Input};
 use klnmf::{Solver, Status, TopicInfo, TopicModel, TopicSettings, Weights};
 use klnmf_io::Model;
@@ -50,9 +50,15 @@ pub struct Topics {
     /// Pseudo-count of every word in every topic: more makes topics more alike
     #[arg(long, value_name = "B", allow_negative_numbers = true, conflicts_with = "model")]
     word_prior: Option<f64>,
-    /// The method that finds the topics
-    #[arg(long, value_enum, default_value = "auto", conflicts_with = "model")]
-    solver: Method,
+    /// The method that finds the topics; expectation maximisation with the pseudo-counts follows
+    #[arg(
+        long,
+        value_name = "SOLVER",
+        value_parser = solvers::among([Solver::Auto, Solver::Simplex]),
+        default_value_t = Solver::Auto,
+        conflicts_with = "model"
+    )]
+    solver: Solver,
     /// The most accesses to the data
     #[arg(
         long,
@@ -105,15 +111,6 @@ type Start = (klnmf::Mat<f64>, klnmf::Mat<f64>);
 /// Topics that are listed on the terminal.
 const MOST_LINES: usize = 30;
 
-/// Methods by name.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Method {
-    /// The quickest way to the factorisation, then expectation maximisation with the pseudo-counts
-    Auto,
-    /// Primal-dual steps with projections on the simplex, as in the paper; then the same
-    Simplex,
-}
-
 impl Topics {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         anyhow::ensure!(
@@ -131,7 +128,7 @@ impl Topics {
     fn settings(&self) -> anyhow::Result<TopicSettings> {
         let default = TopicSettings::default();
         let settings = TopicSettings {
-            solver: if self.solver == Method::Auto { Solver::Auto } else { Solver::Simplex },
+            solver: self.solver,
             topic_prior: self.topic_prior.unwrap_or(default.topic_prior),
             word_prior: self.word_prior.unwrap_or(default.word_prior),
             max_iter: self.max_iter,
