@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _klnmf {
     #[pymodule_export]
-    use crate::model::{certificate, decompose, factorize, grow, init, memory};
+    use crate::model::{certificate, decompose, factorize, grow, init, memory, solvers};
     #[pymodule_export]
     use crate::sound::{spectrogram, wiener, window_for};
     #[pymodule_export]

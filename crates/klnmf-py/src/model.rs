@@ -10,11 +10,24 @@ use pyo3::types::PyTuple;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Iteration, seconds, divergence, gap_w, gap_h, sum: the fields of Python's `Info`.
-type Facts = (usize, f64, f64, f64, f64, f64);
+/// Iteration, seconds, divergence, gap_w, gap_h, sum, precision: the fields of Python's `Info`.
+type Facts = (usize, f64, f64, f64, f64, f64, &'static str);
+/// The numbers among them, for the trace.
+type Numbers = (usize, f64, f64, f64, f64, f64);
 
 fn facts(info: &Info) -> Facts {
+    let (iteration, seconds, divergence, gap_w, gap_h, sum) = numbers(info);
+    (iteration, seconds, divergence, gap_w, gap_h, sum, info.precision.name())
+}
+
+fn numbers(info: &Info) -> Numbers {
     (info.iteration, info.seconds, info.divergence, info.gap_w, info.gap_h, info.sum)
+}
+
+/// The name of every solver and what it does.
+#[pyfunction]
+pub fn solvers() -> Vec<(&'static str, &'static str)> {
+    Solver::ALL.iter().map(|solver| (solver.spec().name, solver.spec().help)).collect()
 }
 
 /// W, H, the facts, the trace, the status.
@@ -25,7 +38,6 @@ pub fn factorize<'py>(
     w: &Bound<'py, PyAny>,
     h: &Bound<'py, PyAny>,
     solver: &str,
-    paper: bool,
     mixed: Option<bool>,
     update: &str,
     fixed: usize,
@@ -40,8 +52,7 @@ pub fn factorize<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let stop = Stop::default();
     let settings = Settings {
-        solver: solver_of(solver)?,
-        paper,
+        solver: solver.parse().map_err(from_library)?,
         mixed,
         update: update_of(update)?,
         fixed,
@@ -72,7 +83,7 @@ fn factorize_in<'py, T: Element + Scalar>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let (w, h) = (factor::<T>(w)?, factor::<T>(h)?);
     let asked = callback.is_some();
-    let mut trace: Vec<Facts> = Vec::new();
+    let mut trace: Vec<Numbers> = Vec::new();
     let found = v.with(|v| {
         let kept = &mut trace;
         work::run(
@@ -80,7 +91,7 @@ fn factorize_in<'py, T: Element + Scalar>(
             stop,
             move |tell| {
                 klnmf::factorize_from(v, w, h, settings, |info| {
-                    kept.push(facts(info));
+                    kept.push(numbers(info));
                     if asked { Question::ask(&tell, facts(info)) } else { ControlFlow::Continue(()) }
                 })
             },
@@ -142,7 +153,14 @@ pub fn decompose<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let stop = Stop::default();
     let time_limit = duration(time_limit)?;
-    let settings = DecomposeSettings { tol, max_iter, time_limit, stop: Some(stop.clone()), threads };
+    let settings = DecomposeSettings {
+        tol,
+        max_iter,
+        time_limit,
+        stop: Some(stop.clone()),
+        threads,
+        ..DecomposeSettings::default()
+    };
     match Data::of(v)? {
         Data::Single(v) => decompose_in(py, v, w, &settings, &stop, progress),
         Data::Double(v) => decompose_in(py, v, w, &settings, &stop, progress),
@@ -189,22 +207,24 @@ pub fn certificate<'py>(
     v: &Bound<'py, PyAny>,
     w: &Bound<'py, PyAny>,
     h: &Bound<'py, PyAny>,
+    threads: usize,
 ) -> PyResult<(f64, f64, f64)> {
     fn certify<'py, T: Element + Scalar>(
         py: Python<'py>,
         v: Lent<'py, T>,
         w: &Bound<'py, PyAny>,
         h: &Bound<'py, PyAny>,
+        threads: usize,
     ) -> PyResult<(f64, f64, f64)> {
         let (w, h) = (factor::<T>(w)?, factor::<T>(h)?);
         let stop = Stop::default();
-        let found = v.with(|v| work::run_quietly(py, &stop, || klnmf::certificate(v, &w, &h)))?;
+        let found = v.with(|v| work::run_quietly(py, &stop, || klnmf::certificate(v, &w, &h, threads)))?;
         let found = found.map_err(from_library)?;
         Ok((found.divergence, found.gap_w, found.gap_h))
     }
     match Data::of(v)? {
-        Data::Single(v) => certify(py, v, w, h),
-        Data::Double(v) => certify(py, v, w, h),
+        Data::Single(v) => certify(py, v, w, h, threads),
+        Data::Double(v) => certify(py, v, w, h, threads),
     }
 }
 
@@ -242,14 +262,6 @@ pub fn memory(v: &Bound<'_, PyAny>, rank: usize, threads: usize) -> PyResult<(u1
         Data::Double(v) => v.with(|v| Ok(klnmf::memory(v, rank, threads))),
     }?;
     Ok((memory.v, memory.factors, memory.workspace, memory.total()))
-}
-
-/// The solver of this name.
-pub fn solver_of(name: &str) -> PyResult<Solver> {
-    use Solver::*;
-    let all = [Auto, Fpa, Simplex, Mu, Mue, Newton, Admm];
-    let must = "choose auto, fpa, simplex, mu, mue, newton or admm";
-    all.into_iter().find(|solver| solver.name() == name).ok_or_else(|| setting("solver", name, must))
 }
 
 fn update_of(name: &str) -> PyResult<Update> {

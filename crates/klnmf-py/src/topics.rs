@@ -2,7 +2,7 @@
 
 use crate::data::{Lent, array, factor};
 use crate::error::from_library;
-use crate::model::{duration, solver_of};
+use crate::model::duration;
 use crate::work::{self, Question, Stop};
 use klnmf::{TopicInfo, TopicSettings, Weights};
 use numpy::PyArray1;
@@ -36,7 +36,7 @@ pub fn topics<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let stop = Stop::default();
     let settings = TopicSettings {
-        solver: solver_of(solver)?,
+        solver: solver.parse().map_err(from_library)?,
         topic_prior,
         word_prior,
         max_iter,

@@ -1,6 +1,7 @@
 """The functions: what they take, what they give, what they refuse."""
 
 import io
+import re
 from typing import get_args
 
 import klnmf
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from klnmf import _choices
+from klnmf import _choices, _klnmf
 from tqdm import tqdm
 
 
@@ -242,12 +243,53 @@ def test_grow_keeps_the_divergence(counts):
     assert klnmf.grow(small.W.astype(np.float32), small.H.astype(np.float32), 3)[0].dtype == np.float32
 
 
-@pytest.mark.parametrize("solver", get_args(_choices.Solver))
+@pytest.mark.parametrize("solver", [name for name, _ in _klnmf.solvers()])
 def test_solvers(counts, solver):
     best = klnmf.factorize(counts + 0.1, 4)
-    model = klnmf.factorize(counts + 0.1, 4, solver=solver, max_iter=200)
+    rho = 10 if solver == "admm-authors" else None
+    max_iter = 2000 if solver.endswith("-authors") else 200
+    model = klnmf.factorize(counts + 0.1, 4, solver=solver, max_iter=max_iter, rho=rho)
     assert best.converged and 0.98 * best.divergence <= model.divergence <= 1.02 * best.divergence
     assert model.divergence == pytest.approx(divergence(counts + 0.1, model.W, model.H))
+
+
+def test_solver_names_are_those_of_the_library():
+    names = [name for name, _ in _klnmf.solvers()]
+    assert list(get_args(_choices.Solver)) == names
+    listed = klnmf.factorize.__doc__.partition("solver : {")[2].partition("}")[0]
+    assert re.findall(r"'([^']+)'", listed) == names
+    assert all(help for _, help in _klnmf.solvers())
+    for name in names:
+        rho = 10 if name == "admm-authors" else None
+        assert klnmf.factorize(np.ones((3, 4)), 1, solver=name, max_iter=2, rho=rho).W.shape == (3, 1)
+    for name in ["", "Auto", "cd", "fpa_authors", "paper"]:
+        with pytest.raises(ValueError, match="choose " + ", ".join(names)):
+            klnmf.factorize(np.ones((3, 4)), 1, solver=name)
+        with pytest.raises(ValueError, match="choose " + ", ".join(names)):
+            klnmf.topics(np.ones((3, 4)), 1, solver=name)
+    with pytest.raises(TypeError, match="paper"):
+        klnmf.factorize(np.ones((3, 4)), 1, paper=True)
+
+
+def test_precision_is_the_one_of_the_work(counts):
+    def used(V, **options):
+        return klnmf.factorize(V, 3, tol=1e-9, max_iter=2000, **options).info.precision
+
+    assert used(counts) == "mixed"
+    assert used(counts, mixed=False) == "f64"
+    assert used(counts.astype(np.float32)) == "f32"
+    wide = counts.astype(float)
+    wide[0, 0] = 1e-30
+    assert used(wide, mixed=True) == "f64"
+    assert used(counts, mixed=True, update="H") == "f64"
+
+
+def test_certificate_takes_threads(counts):
+    model = klnmf.factorize(counts, 3, max_iter=20)
+    one = klnmf.certificate(counts, model.W, model.H, threads=1)
+    assert one == klnmf.certificate(counts, model.W, model.H) == klnmf.certificate(
+        counts, model.W, model.H, threads=2
+    )
 
 
 def test_callback_watches_and_stops(counts):

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-Solver = Literal["auto", "fpa", "simplex", "mu", "mue", "newton", "admm"]
+# For type checkers, which need the names spelled out: a test compares them with `_klnmf.solvers()`.
+Solver = Literal[
+    "auto",
+    "fpa",
+    "simplex",
+    "mu",
+    "mue",
+    "newton",
+    "admm",
+    "fpa-authors",
+    "mu-authors",
+    "admm-authors",
+]
 Init = Literal["random", "nndsvd"]
 SklearnInit = Literal["random", "nndsvd", "nndsvda", "nndsvdar", "custom"]
 Update = Literal["both", "W", "H"]

@@ -31,7 +31,7 @@ from klnmf._data import threads as thread_count
 from klnmf._progress import counting, watching
 from klnmf._results import Certificate, Decomposition, Info, Memory, Result
 
-TRACE = np.dtype([(name, "i8" if name == "iteration" else "f8") for name in Info._fields[:-1]])
+TRACE = np.dtype([(name, "i8" if name == "iteration" else "f8") for name in Info._fields[:-2]])
 
 
 def factorize(
@@ -49,7 +49,6 @@ def factorize(
     threads: int | None = None,
     inner: int | None = None,
     mixed: bool | None = None,
-    paper: bool = False,
     rho: float | None = None,
     check_every: int | None = None,
     callback: Callable[[Info], Any] | None = None,
@@ -67,13 +66,14 @@ def factorize(
     init : {'random', 'nndsvd'} or pair (W, H)
         How to start. Rows of W and columns of H are matched with those of V by their labels if both are
         data frames, else by position.
-    solver : {'auto', 'fpa', 'simplex', 'mu', 'mue', 'newton', 'admm'}
-        The method.
+    solver : {'auto', 'fpa', 'simplex', 'mu', 'mue', 'newton', 'admm', \
+            'fpa-authors', 'mu-authors', 'admm-authors'}
+        The method. Those of the authors repeat the programs of the paper, for comparisons.
     update : {'both', 'W', 'H'}
         Which factors move.
     fixed : int
-        The first so many columns of W stay as they are: known parts beside new ones. With `auto`, `mue`
-        and `mu`.
+        The first so many columns of W stay as they are: known parts beside new ones. Not with
+        `admm` and the authors' programs.
     tol : float
         Stop when `gap_w` and `gap_h`, or the one of the factor that moves, are at most `tol` times the sum
         of V. 0 never stops early.
@@ -90,10 +90,8 @@ def factorize(
         Steps on one factor before the other has its turn.
     mixed : bool, optional
         Begin in f32 where the data are f64. By default so with `auto`.
-    paper : bool
-        Repeat the programs of the paper's authors step for step.
     rho : float, optional
-        The penalty of `admm`.
+        Penalty of `admm` and `admm-authors`, which needs one.
     check_every : int, optional
         Accesses between two records of the trace, 10 by default. Does not change the result.
     callback : callable, optional
@@ -134,7 +132,6 @@ def factorize(
             W,
             H,
             word("solver", solver),
-            paper,
             mixed,
             word("update", update),
             count("fixed", fixed),
@@ -263,7 +260,7 @@ def decompose(
         )
 
 
-def certificate(V: Any, W: ArrayLike, H: ArrayLike) -> Certificate:
+def certificate(V: Any, W: ArrayLike, H: ArrayLike, *, threads: int | None = None) -> Certificate:
     """Certify factors from anywhere, scikit-learn's for example.
 
     Parameters
@@ -275,6 +272,8 @@ def certificate(V: Any, W: ArrayLike, H: ArrayLike) -> Certificate:
         position.
     H : array-like of shape (parts, samples)
         Non-negative. Its columns are matched with those of V likewise.
+    threads : int, optional
+        One per core by default.
 
     Returns
     -------
@@ -288,7 +287,7 @@ def certificate(V: Any, W: ArrayLike, H: ArrayLike) -> Certificate:
     0.0
     """
     arrays = matrices(V, W=matched(V, "W", W, 0), H=matched(V, "H", H, 1))
-    return Certificate(*_klnmf.certificate(*arrays))
+    return Certificate(*_klnmf.certificate(*arrays, thread_count(threads)))
 
 
 def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArray, NDArray]:

@@ -8,16 +8,17 @@ from numpy.typing import NDArray
 
 __version__: str
 
-_Facts = tuple[int, float, float, float, float, float]
+_Facts = tuple[int, float, float, float, float, float, str]
+_Numbers = tuple[int, float, float, float, float, float]
 _TopicFacts = tuple[int, float, float]
 _Weights = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int, str]
 
+def solvers() -> list[tuple[str, str]]: ...
 def factorize(
     v: Any,
     w: NDArray,
     h: NDArray,
     solver: str,
-    paper: bool,
     mixed: bool | None,
     update: str,
     fixed: int,
@@ -29,7 +30,7 @@ def factorize(
     threads: int,
     rho: float | None,
     callback: Callable[..., bool] | None,
-) -> tuple[NDArray, NDArray, _Facts, list[_Facts], str]: ...
+) -> tuple[NDArray, NDArray, _Facts, list[_Numbers], str]: ...
 def init(v: Any, rank: int, how: str, seed: int, threads: int) -> tuple[NDArray, NDArray]: ...
 def decompose(
     v: Any,
@@ -40,7 +41,7 @@ def decompose(
     threads: int,
     progress: Callable[[int], None] | None,
 ) -> tuple[NDArray, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_], str]: ...
-def certificate(v: Any, w: NDArray, h: NDArray) -> tuple[float, float, float]: ...
+def certificate(v: Any, w: NDArray, h: NDArray, threads: int) -> tuple[float, float, float]: ...
 def grow(w: NDArray, h: NDArray, rank: int, seed: int) -> tuple[NDArray, NDArray]: ...
 def memory(v: Any, rank: int, threads: int) -> tuple[int, int, int, int]: ...
 def topics(

@@ -25,6 +25,8 @@ class Info(NamedTuple):
     """No change of H alone can lower the divergence by more than this."""
     sum: float
     """ΣV, to which gaps are compared."""
+    precision: str
+    """What the iterations so far used: 'f32', 'f64', or 'mixed' for f32 first and then f64."""
     update: str = "both"
     """Which factors move: 'both', 'W' or 'H'."""
 
@@ -85,7 +87,7 @@ class Result:
     info: Info
     """Iterations, time and certificate of exactly these factors."""
     trace: NDArray
-    """One record for every certificate on the way, with the fields of `Info` but `update`."""
+    """One record for every certificate on the way, with the fields of `Info` that are numbers."""
     status: str
     """Why it ended: 'converged', 'iteration limit', 'time limit' or 'stopped'."""
 
