@@ -54,7 +54,7 @@ fn passes<T: Scalar>(c: &mut Criterion) {
     }
     let (w, h) = klnmf::init(&faces, 49, &Settings::default()).expect("a start");
     c.bench_function(&format!("certificate {} dense 361x2429 r=49", T::NAME), |b| {
-        b.iter(|| black_box(klnmf::certificate(&faces, &w, &h)));
+        b.iter(|| black_box(klnmf::certificate(&faces, &w, &h, 0)));
     });
     let settings = DecomposeSettings { threads: 1, ..DecomposeSettings::default() };
     c.bench_function(&format!("decompose {} dense 361x200 r=49", T::NAME), |b| {
