@@ -1,8 +1,9 @@
-//! Certificates: the divergence of given factors, and how much it could still fall by changing one of them alone.
+//! Certificates: the divergence of given factors, and how much it could still fall by changing one of them
+//! alone.
 //!
-//! With W fixed every column of H is a convex problem, whose gap [`cost`](crate::cost) derives; likewise every row of W with H
-//! fixed. The sums of these gaps bound what H alone and W alone could gain. Everything here is computed in f64, whatever the
-//! precision of the data. What overflows is reported as infinite.
+//! With W fixed every column of H is a convex problem, whose gap [`cost`](crate::cost) derives; likewise
+//! every row of W with H fixed. The sums of these gaps bound what H alone and W alone could gain. Everything
+//! here is computed in f64, whatever the precision of the data. What overflows is reported as infinite.
 
 use crate::block::{Block, DictionaryParts, HalfProblem, Terms, Work};
 use crate::cost::non_negative;

@@ -1,5 +1,5 @@
-//! What a column's weights cost beside the data, and what follows from it: the best ray, the multiplicative update,
-//! the proximal step, the gap. No other file knows these formulas.
+//! What a column's weights cost beside the data, and what follows from it: the best ray, the multiplicative
+//! update, the proximal step, the gap. No other file knows these formulas.
 //!
 //! | letter | meaning |
 //! | --- | --- |
@@ -9,19 +9,20 @@
 //! | c, μ | the cost of the weights: G(x) = cᵀx + ½μ‖x‖². Without weights and penalties c = Kᵀ1 and μ = 0 |
 //! | held | the first so many weights do not move |
 //!
-//! The problem of a column is to minimise F(x) = Σα·ln(α/z) − Σα + G(x) over x ≥ 0. Rows with α = 0 enter through c
-//! alone, which is why a sparse column needs only its stored rows.
+//! The problem of a column is to minimise F(x) = Σα·ln(α/z) − Σα + G(x) over x ≥ 0. Rows with α = 0 enter
+//! through c alone, which is why a sparse column needs only its stored rows.
 //!
-//! **Gap.** For any θ ≥ 0 and any z, −α·ln z ≥ α + α·ln(θ/α) − θz. Take θ = sα/z₀ at the present z₀ = Kx₀, sum up, and
-//! minimise over the weights that move, which leaves (c − s·g)ᵀx + ½μ‖x‖² ≥ −‖(s·g − c)₊‖²/2μ. Hence no weights have an
-//! F lower than F(x₀) by more than
+//! **Gap.** For any θ ≥ 0 and any z, −α·ln z ≥ α + α·ln(θ/α) − θz. Take θ = sα/z₀ at the present z₀ = Kx₀,
+//! sum up, and minimise over the weights that move, which leaves (c − s·g)ᵀx + ½μ‖x‖² ≥ −‖(s·g − c)₊‖²/2μ.
+//! Hence no weights have an F lower than F(x₀) by more than
 //!
 //! gap(s) = G(x₀) − G_held − Σα − Σα·ln s + s·(gᵀx)_held + ‖(s·g − c)₊‖²/2μ   for every s > 0,
 //!
-//! where the norm and the maximum below run over the weights that move. With μ = 0 the last term allows s ≤ 1/ρ with
-//! ρ = max g/c, and the best s is the smaller one of 1/ρ and Σα/(gᵀx)_held. With nothing held this is the paper's
-//! gap, G(x) − Σα + Σα·ln ρ, and ρ is the factor of the multiplicative update: a certificate costs one such pass.
-//! With μ > 0 the best s is found by bisection. The dual point θ = 1 bounds the gap by F(x₀) itself.
+//! where the norm and the maximum below run over the weights that move. With μ = 0 the last term allows s ≤
+//! 1/ρ with ρ = max g/c, and the best s is the smaller one of 1/ρ and Σα/(gᵀx)_held. With nothing held this
+//! is the paper's gap, G(x) − Σα + Σα·ln ρ, and ρ is the factor of the multiplicative update: a certificate
+//! costs one such pass. With μ > 0 the best s is found by bisection. The dual point θ = 1 bounds the gap by
+//! F(x₀) itself.
 
 use crate::Scalar;
 use crate::kernel::{self, simd};
@@ -88,8 +89,8 @@ impl<S: Scalar> Cost<'_, S> {
         self.of(column)[k].to_f64() + self.ridge.to_f64() * x
     }
 
-    /// The κ that makes F(κx) smallest: cᵀx·κ + μ‖x‖²·κ² = Σα. It is 1 where some weights are held, which must not
-    /// be scaled, and where x explains nothing.
+    /// The κ that makes F(κx) smallest: cᵀx·κ + μ‖x‖²·κ² = Σα. It is 1 where some weights are held, which
+    /// must not be scaled, and where x explains nothing.
     pub fn ray(&self, column: usize, sum: f64, x: &[S]) -> f64 {
         let linear = kernel::dot(self.of(column), x);
         if self.held > 0 || linear <= 0.0 {
@@ -111,8 +112,8 @@ impl<S: Scalar> Cost<'_, S> {
         x.iter_mut().for_each(|x| *x *= ray);
     }
 
-    /// Free weights that cost something become zero: the optimum of a column without data. An atom that is zero has
-    /// no say, and keeps its weight.
+    /// Free weights that cost something become zero: the optimum of a column without data. An atom that is
+    /// zero has no say, and keeps its weight.
     pub fn clear(&self, column: usize, x: &mut [S]) {
         let weights = x.iter_mut().zip(self.of(column)).skip(self.held);
         weights.filter(|(_, c)| **c > S::ZERO).for_each(|(x, _)| *x = S::ZERO);
@@ -121,10 +122,10 @@ impl<S: Scalar> Cost<'_, S> {
     /// The multiplicative update, which is also a step of EM: x ← x∘g/c, with a ridge the positive root of
     /// μx'² + cx' = x∘g.
     ///
-    /// Atoms that are zero have no say and keep their weight. So does a weight whose factor overflows, which only
-    /// happens where Kx has underflowed. A weight that falls below the smallest normal number divided by the
-    /// machine's epsilon (1e-292 in f64, 1e-31 in f32) becomes zero: it is on its way there, and subnormal numbers
-    /// are slow.
+    /// Atoms that are zero have no say and keep their weight. So does a weight whose factor overflows, which
+    /// only happens where Kx has underflowed. A weight that falls below the smallest normal number divided by
+    /// the machine's epsilon (1e-292 in f64, 1e-31 in f32) becomes zero: it is on its way there, and
+    /// subnormal numbers are slow.
     pub fn multiply(&self, column: usize, x: &mut [S], g: &[S]) {
         let c = &self.of(column)[self.held..];
         let (x, g, ridge) = (&mut x[self.held..], &g[self.held..], self.ridge);
@@ -147,8 +148,8 @@ impl<S: Scalar> Cost<'_, S> {
         );
     }
 
-    /// A multiplicative update cannot leave zero. Where g > c, F falls by leaving it, so a free weight that is zero
-    /// there gets a little: `little`/c.
+    /// A multiplicative update cannot leave zero. Where g > c, F falls by leaving it, so a free weight that
+    /// is zero there gets a little: `little`/c.
     pub fn wake(&self, column: usize, x: &mut [S], g: &[S], little: f64) {
         for ((x, g), c) in x.iter_mut().zip(g).zip(self.of(column)).skip(self.held) {
             if *x == S::ZERO && *g > *c {
@@ -157,8 +158,8 @@ impl<S: Scalar> Cost<'_, S> {
         }
     }
 
-    /// The primal step: x⁺ ← max(x − τ·(g + c), 0)/(1 + τμ), which is the proximal point of τG, and x̄ ← 2x⁺ − x.
-    /// Here g = Kᵀχ.
+    /// The primal step: x⁺ ← max(x − τ·(g + c), 0)/(1 + τμ), which is the proximal point of τG, and x̄ ← 2x⁺
+    /// − x. Here g = Kᵀχ.
     pub fn prox(&self, column: usize, x: &mut [S], x_bar: &mut [S], tau: &[S], g: &[S]) {
         let (c, ridge) = (&self.of(column)[self.held..], self.ridge);
         let (still, x) = x.split_at_mut(self.held);
@@ -178,8 +179,9 @@ impl<S: Scalar> Cost<'_, S> {
         );
     }
 
-    /// The same with every column held on the simplex {x ≥ 0, cᵀx = Σα}, which contains its optimum where nothing is
-    /// held and μ = 0: x⁺ ← the point of it nearest to x − τ·g in the metric 1/τ. `room` holds eight columns twice.
+    /// The same with every column held on the simplex {x ≥ 0, cᵀx = Σα}, which contains its optimum where
+    /// nothing is held and μ = 0: x⁺ ← the point of it nearest to x − τ·g in the metric 1/τ. `room` holds
+    /// eight columns twice.
     pub fn prox_on_simplex(
         &self,
         sums: &[f64],
@@ -211,8 +213,8 @@ impl<S: Scalar> Cost<'_, S> {
 }
 
 impl Cost<'_, f64> {
-    /// How much lower than F(κx) F can be for other weights, at most, from g = Kᵀ(α/Kx); infinite where that proves nothing.
-    /// Up to the rounding of the sums, some 1e-14·Σα.
+    /// How much lower than F(κx) F can be for other weights, at most, from g = Kᵀ(α/Kx); infinite where that
+    /// proves nothing. Up to the rounding of the sums, some 1e-14·Σα.
     pub fn gap(&self, column: usize, sum: f64, ray: f64, x: &[f64], g: &[f64]) -> f64 {
         let moving = self.total_from(column, self.held, ray, x);
         if sum == 0.0 {
@@ -222,8 +224,8 @@ impl Cost<'_, f64> {
         non_negative(moving - sum - sum * ray.ln() - self.lift(column, sum, x, g))
     }
 
-    /// The dual value of the point θ ≥ 0, scaled as well as can be, from Σα·ln θ and g = Kᵀθ: no weights have an F below it.
-    /// −∞ where it proves nothing.
+    /// The dual value of the point θ ≥ 0, scaled as well as can be, from Σα·ln θ and g = Kᵀθ: no weights have
+    /// an F below it. −∞ where it proves nothing.
     pub fn dual(&self, column: usize, sum: f64, x: &[f64], logs: f64, g: &[f64]) -> f64 {
         let held = self.total(column, x) - self.total_from(column, self.held, 1.0, x);
         let dual = logs + held + self.lift(column, sum, x, g);
@@ -259,8 +261,8 @@ impl Cost<'_, f64> {
         free.map(|(g, c)| f((s * g - c).max(0.0), *g)).sum()
     }
 
-    /// The s where the derivative Σα/s − (gᵀx)_held − Σ g·(s·g − c)₊/μ changes its sign, from `low` on, where it is not
-    /// negative yet.
+    /// The s where the derivative Σα/s − (gᵀx)_held − Σ g·(s·g − c)₊/μ changes its sign, from `low` on, where
+    /// it is not negative yet.
     fn best_scale(&self, column: usize, sum: f64, g: &[f64], pull: f64, low: f64) -> f64 {
         let falls = |s: f64| pull + self.excess(column, g, s, |e, g| e * g) / self.ridge > sum / s;
         let mut low = low.min(LARGEST);

@@ -14,31 +14,33 @@ use std::time::Duration;
 pub struct Settings {
     /// The method.
     pub solver: Solver,
-    /// Work in f32 until ten iterations, after the first ten, lower the divergence by less than 1e-6 of ΣV, then in f64.
-    /// It takes half the time, and no more memory. `None`: so with `auto`, not with the other solvers. It does nothing where
-    /// the data are f32, where a factor or a part of W is fixed, with `admm` and the authors' programs, and where V or the
-    /// start hold positive numbers outside 1e-25 … 1e25. [`Info::precision`] tells what was done.
+    /// Work in f32 until ten iterations, after the first ten, lower the divergence by less than 1e-6 of ΣV,
+    /// then in f64. It takes half the time, and no more memory. `None`: so with `auto`, not with the other
+    /// solvers. It does nothing where the data are f32, where a factor or a part of W is fixed, with `admm`
+    /// and the authors' programs, and where V or the start hold positive numbers outside 1e-25 … 1e25.
+    /// [`Info::precision`] tells what was done.
     pub mixed: Option<bool>,
-    /// Which factors move. [`Update::H`] with any solver is the convex problem, where [`decompose`](crate::decompose) is
-    /// the quick way and this the way to compare methods.
+    /// Which factors move. [`Update::H`] with any solver is the convex problem, where
+    /// [`decompose`](crate::decompose) is the quick way and this the way to compare methods.
     pub update: Update,
-    /// The first so many columns of W stay exactly as they are, the others move: known parts and new ones. `gap_w` is about
-    /// the columns that move. See [`Spec::holds_parts`](crate::Spec::holds_parts).
+    /// The first so many columns of W stay exactly as they are, the others move: known parts and new ones.
+    /// `gap_w` is about the columns that move. See [`Spec::holds_parts`](crate::Spec::holds_parts).
     pub fixed: usize,
-    /// Steps on one factor before the other has its turn. `None`: what the solver's [`Spec`](crate::Spec) says.
+    /// Steps on one factor before the other has its turn. `None`: what the solver's [`Spec`](crate::Spec)
+    /// says.
     pub inner: Option<usize>,
     /// The most accesses to the data: a step on H and a step on W together are one.
     pub max_iter: usize,
-    /// Stop when `gap_w` and `gap_h`, or the one of the factor that moves, are at most `tol` times the sum of V. 0 never
-    /// stops early.
+    /// Stop when `gap_w` and `gap_h`, or the one of the factor that moves, are at most `tol` times the sum of
+    /// V. 0 never stops early.
     pub tol: f64,
     /// Stop after this much time on the clock. Results then depend on the machine.
     pub time_limit: Option<Duration>,
-    /// Set to true from anywhere, a signal handler say, it ends the work after the present sweep, and the search for a
-    /// start with the singular vectors found so far.
+    /// Set to true from anywhere, a signal handler say, it ends the work after the present sweep, and the
+    /// search for a start with the singular vectors found so far.
     pub stop: Option<Arc<AtomicBool>>,
-    /// Accesses between two certificates for the callback. `None`: 10. The tolerance is tested every 10 accesses in any
-    /// case, so that watching does not change the result.
+    /// Accesses between two certificates for the callback. `None`: 10. The tolerance is tested every 10
+    /// accesses in any case, so that watching does not change the result.
     pub check_every: Option<usize>,
     /// How to start.
     pub init: Init,
@@ -215,7 +217,8 @@ pub fn factorize<'a, T: Scalar>(
 /// Factors V starting from given factors: a start of one's own, an earlier [`Solution`], or one that has
 /// [grown](crate::grow).
 ///
-/// `watch` is told of every certificate, the first one before any work; if it breaks, the factors so far are returned.
+/// `watch` is told of every certificate, the first one before any work; if it breaks, the factors so far are
+/// returned.
 pub fn factorize_from<'a, T: Scalar>(
     v: impl Into<Matrix<'a, T>>,
     w: Mat<T>,

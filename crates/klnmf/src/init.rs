@@ -20,9 +20,10 @@ pub enum Init {
     /// |N(0, 1)| + 0.1 for every entry of W and H, scaled so that ΣWH = ΣV.
     #[default]
     Random,
-    /// NNDSVDa (Boutsidis & Gallopoulos 2008): the dominant one-signed parts of the leading singular vectors, scaled so
-    /// that ΣWH = ΣV. Zeros are filled with 0.3·√(mean(V)/r), which unlike the original's mean(V) scales with the data.
-    /// Finding them takes some 4·(n + m)·(r + 10) doubles for a while. Better where the first few iterations count; the seed only enters the sketch that finds the singular vectors.
+    /// NNDSVDa (Boutsidis & Gallopoulos 2008): the dominant one-signed parts of the leading singular vectors,
+    /// scaled so that ΣWH = ΣV. Zeros are filled with 0.3·√(mean(V)/r), which unlike the original's mean(V)
+    /// scales with the data. Finding them takes some 4·(n + m)·(r + 10) doubles for a while. Better where the
+    /// first few iterations count; the seed only enters the sketch that finds the singular vectors.
     Nndsvd,
 }
 
@@ -51,8 +52,8 @@ pub(crate) fn start<T: Scalar>(
     Ok((w, h))
 }
 
-/// Adds atoms to a model as the paper does: [W, 0] and [H; ν]. The divergence is the same as before, and a method that can
-/// leave zero (the primal-dual one, not multiplicative updates) goes on from there.
+/// Adds atoms to a model as the paper does: [W, 0] and [H; ν]. The divergence is the same as before, and a
+/// method that can leave zero (the primal-dual one, not multiplicative updates) goes on from there.
 ///
 /// ν is random, |N(0, 1)| + 0.1 times the mean of H, since equal rows would give equal atoms.
 pub fn grow<T: Scalar>(w: &Mat<T>, h: &Mat<T>, rank: usize, seed: u64) -> Result<(Mat<T>, Mat<T>)> {
@@ -79,8 +80,8 @@ pub fn grow<T: Scalar>(w: &Mat<T>, h: &Mat<T>, rank: usize, seed: u64) -> Result
     Ok((grown_w, grown_h))
 }
 
-/// Checks that V can be factorised at this rank: more atoms than entries cannot mean anything; fewer, even more than rows
-/// and columns, can.
+/// Checks that V can be factorised at this rank: more atoms than entries cannot mean anything; fewer, even
+/// more than rows and columns, can.
 pub fn check_rank<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, rank: usize) -> Result<()> {
     let v = v.into();
     if v.rows() == 0 || v.cols() == 0 {

@@ -1,4 +1,5 @@
-//! Non-negative matrix factorisation with the Kullback-Leibler divergence, with a certificate for every answer.
+//! Non-negative matrix factorisation with the Kullback-Leibler divergence, with a certificate for every
+//! answer.
 //!
 //! # The problem
 //!
@@ -7,10 +8,10 @@
 //!
 //! D(V‖WH) = Σ_ij [ V_ij log(V_ij/(WH)_ij) − V_ij + (WH)_ij ],  0·log 0 = 0.
 //!
-//! * [`factorize`] finds both factors. The problem is not convex, but it is in each factor alone: `gap_w` and `gap_h`
-//!   bound how much the divergence can still fall by changing one of them.
-//! * [`decompose`] finds H for a fixed W ("NNLS, but for counts"). This is convex: every column comes with a duality gap,
-//!   a bound on its distance to the optimum.
+//! * [`factorize`] finds both factors. The problem is not convex, but it is in each factor alone: `gap_w` and
+//!   `gap_h` bound how much the divergence can still fall by changing one of them.
+//! * [`decompose`] finds H for a fixed W ("NNLS, but for counts"). This is convex: every column comes with a
+//!   duality gap, a bound on its distance to the optimum.
 //! * [`topics`] fits a topic model: topics are distributions over words, documents are mixtures of topics.
 //! * [`certificate`] certifies factors from anywhere.
 //!
@@ -41,17 +42,19 @@
 //! # What is promised
 //!
 //! * **Same seed, same bits**, on any number of threads.
-//! * **No panic, no NaN** on any input: an [`Error`] that names the place, or a defined answer. An empty row or column of V
-//!   gets zero weights. A positive entry that no weights can explain is an error. Nothing is clipped or nudged, with five
-//!   exceptions, each stated where it happens:
+//! * **No panic, no NaN** on any input: an [`Error`] that names the place, or a defined answer. An empty row
+//!   or column of V gets zero weights. A positive entry that no weights can explain is an error. Nothing is
+//!   clipped or nudged, with five exceptions, each stated where it happens:
 //!   1. A weight that underflows in a multiplicative update, or when it is extrapolated, becomes zero.
-//!   2. So does a weight whose whole share of a column is below the rounding errors of the column's sum, in a Newton step.
+//!   2. So does a weight whose whole share of a column is below the rounding errors of the column's sum, in a
+//!      Newton step.
 //!   3. In a Newton step WH may not fall below 1e-3·ε of the column's sum while the step is computed.
-//!   4. An extrapolated weight keeps at least a hundredth of itself, and a Newton step that would bring WH to zero where V
-//!      is not goes back a tenth of the way.
-//!   5. `fpa` gives a zero weight that should grow a millionth of an even share, when it falls back to a multiplicative
-//!      update.
-//! * **Memory**: at most 2·(bytes of V) + 12·(bytes of W and H) + a workspace that is known beforehand; see [`memory()`].
+//!   4. An extrapolated weight keeps at least a hundredth of itself, and a Newton step that would bring WH to
+//!      zero where V is not goes back a tenth of the way.
+//!   5. `fpa` gives a zero weight that should grow a millionth of an even share, when it falls back to a
+//!      multiplicative update.
+//! * **Memory**: at most 2·(bytes of V) + 12·(bytes of W and H) + a workspace that is known beforehand; see
+//!   [`memory()`].
 //!
 //! # The walk of a matrix
 //!
@@ -66,18 +69,18 @@
 //! Solution                 factors, gaps, status
 //! ```
 //!
-//! `decompose/` has the stages of the convex problem, `primal_dual.rs` the step of the paper, `topics.rs` and `simplex.rs` topic
-//! models, `init.rs` starts and grown models, `worker.rs` half-steps for other processes.
+//! `decompose/` has the stages of the convex problem, `primal_dual.rs` the step of the paper, `topics.rs` and
+//! `simplex.rs` topic models, `init.rs` starts and grown models, `worker.rs` half-steps for other processes.
 //!
 //! # References
 //!
-//! F. Yanez & F. Bach, *Primal-dual algorithms for non-negative matrix factorization with the Kullback-Leibler divergence*
-//! (2014). A. Chambolle & T. Pock, *A first-order primal-dual algorithm* (2011). T. Pock & A. Chambolle, *Diagonal
-//! preconditioning for first order primal-dual algorithms* (2011). D. Lee & S. Seung, *Algorithms for non-negative matrix
-//! factorization* (2000). D. Sun & C. Févotte, *Alternating direction method of multipliers for NMF with the beta
-//! divergence* (2014).
-//! A. Ang & N. Gillis, *Accelerating nonnegative matrix factorization algorithms using extrapolation* (2019).
-//! D. Bertsekas, *Projected Newton methods for optimization problems with simple constraints* (1982).
+//! F. Yanez & F. Bach, *Primal-dual algorithms for non-negative matrix factorization with the
+//! Kullback-Leibler divergence* (2014). A. Chambolle & T. Pock, *A first-order primal-dual algorithm* (2011).
+//! T. Pock & A. Chambolle, *Diagonal preconditioning for first order primal-dual algorithms* (2011). D. Lee &
+//! S. Seung, *Algorithms for non-negative matrix factorization* (2000). D. Sun & C. Févotte, *Alternating
+//! direction method of multipliers for NMF with the beta divergence* (2014). A. Ang & N. Gillis,
+//! *Accelerating nonnegative matrix factorization algorithms using extrapolation* (2019). D. Bertsekas,
+//! *Projected Newton methods for optimization problems with simple constraints* (1982).
 
 mod block;
 mod certificate;

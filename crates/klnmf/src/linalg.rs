@@ -1,5 +1,5 @@
-//! The little dense linear algebra the solvers need: products by strides, a Cholesky solve, eigenvalues of small
-//! symmetric matrices, a spectral norm.
+//! The little dense linear algebra the solvers need: products by strides, a Cholesky solve, eigenvalues of
+//! small symmetric matrices, a spectral norm.
 
 use crate::{Mat, Scalar};
 
@@ -37,7 +37,8 @@ impl<'a, T: Scalar> View<'a, T> {
     }
 }
 
-/// dst ← lhs · rhs, or dst + lhs · rhs if `accumulate`; dst is column-major with columns `ld` apart. One thread.
+/// dst ← lhs · rhs, or dst + lhs · rhs if `accumulate`; dst is column-major with columns `ld` apart. One
+/// thread.
 pub(crate) fn matmul<T: Scalar>(
     dst: &mut [T],
     ld: usize,
@@ -58,8 +59,8 @@ pub(crate) fn matmul<T: Scalar>(
         }
         return;
     }
-    // Safety: the assertions above keep every address that the strides can reach inside the three slices, and dst,
-    // being borrowed mutably, overlaps neither factor.
+    // Safety: the assertions above keep every address that the strides can reach inside the three slices, and
+    // dst, being borrowed mutably, overlaps neither factor.
     unsafe {
         gemm::gemm(
             m,
@@ -94,8 +95,8 @@ pub(crate) fn gram<T: Scalar>(a: &Mat<T>) -> Mat<T> {
 
 /// The largest singular value of A from its Gram matrix, by power iteration.
 ///
-/// A ≥ 0 here, so the leading vector is positive and the all-ones start meets it. The Rayleigh quotient converges twice
-/// as fast as the vector, so it is trusted once it has settled to rounding.
+/// A ≥ 0 here, so the leading vector is positive and the all-ones start meets it. The Rayleigh quotient
+/// converges twice as fast as the vector, so it is trusted once it has settled to rounding.
 pub(crate) fn spectral_norm<T: Scalar>(gram: &Mat<T>) -> f64 {
     let r = gram.rows();
     let (mut x, mut y) = (vec![1.0f64; r], vec![0.0; r]);

@@ -6,21 +6,23 @@ use crate::{Matrix, Scalar};
 /// Bytes of workspace that do not depend on the data: tables, stacks, the program itself.
 const FIXED: u128 = 64 << 20;
 
-/// The most bytes that [`factorize`](crate::factorize) needs with all solvers but those for dense data only; see [`memory`].
+/// The most bytes that [`factorize`](crate::factorize) needs with all solvers but those for dense data only;
+/// see [`memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// V as it is stored. It is held twice, by columns and by rows, so that both half-steps read it in order; a sparse V
-    /// stays sparse.
+    /// V as it is stored. It is held twice, by columns and by rows, so that both half-steps read it in order;
+    /// a sparse V stays sparse.
     pub v: u128,
     /// W and H.
     pub factors: u128,
-    /// 64 MiB, the work of each thread (a few columns of V, with their rows of W or H if V is sparse), and for
-    /// every row and column of V 48 bytes and what rounds the rank up to whole registers, twice.
+    /// 64 MiB, the work of each thread (a few columns of V, with their rows of W or H if V is sparse), and
+    /// for every row and column of V 48 bytes and what rounds the rank up to whole registers, twice.
     pub workspace: u128,
 }
 
 impl Memory {
-    /// That of a dense V of numbers `T` with so many rows and columns, which need not be there yet; see [`memory`].
+    /// That of a dense V of numbers `T` with so many rows and columns, which need not be there yet; see
+    /// [`memory`].
     pub fn dense<T: Scalar>(rows: usize, cols: usize, rank: usize, threads: usize) -> Self {
         let bytes = rows as u128 * cols as u128 * size_of::<T>() as u128;
         Self::new::<T>(bytes, (rows, cols), None, rank, threads)
@@ -39,7 +41,8 @@ impl Memory {
             let (p, q) = largest_block(rows, cols, longest);
             workspace_bytes(p, q, longest.is_some(), rank)
         };
-        // Dictionaries are packed in whole registers: one in f64 for certificates, one in the precision of the work.
+        // Dictionaries are packed in whole registers: one in f64 for certificates, one in the precision of
+        // the work.
         let padded = |size: usize| (size * (rank.next_multiple_of(64 / size) - rank)) as u128;
         let padding = padded(8) + padded(size_of::<T>());
         let per_thread =

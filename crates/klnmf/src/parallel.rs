@@ -1,8 +1,8 @@
 //! Threads, the walk over panels of columns, and sums that do not depend on either.
 //!
-//! A panel has a size that depends on the data alone. One thread works it and writes only its own columns. Sums
-//! over columns are taken afterwards, in chunks of fixed size. Hence the bits are the same for any number of
-//! threads, and for any cut of the columns at multiples of [`CHUNK`].
+//! A panel has a size that depends on the data alone. One thread works it and writes only its own columns.
+//! Sums over columns are taken afterwards, in chunks of fixed size. Hence the bits are the same for any
+//! number of threads, and for any cut of the columns at multiples of [`CHUNK`].
 
 use crate::kernel::Isa;
 use crate::{Error, Result};
@@ -66,8 +66,8 @@ impl Pool {
         PerThread((0..self.threads()).map(|_| Mutex::new(make())).collect())
     }
 
-    /// Cuts `a` and `b` into panels of `width` columns (`per_a`, `per_b` entries a column) and calls `f` with the
-    /// first column and the two pieces of each panel.
+    /// Cuts `a` and `b` into panels of `width` columns (`per_a`, `per_b` entries a column) and calls `f` with
+    /// the first column and the two pieces of each panel.
     pub fn panels<A: Send, B: Send>(
         &self,
         width: usize,

@@ -1,4 +1,5 @@
-//! One step of the first-order primal-dual algorithm (Chambolle & Pock 2011; Yanez & Bach 2014), for whoever takes such steps.
+//! One step of the first-order primal-dual algorithm (Chambolle & Pock 2011; Yanez & Bach 2014), for whoever
+//! takes such steps.
 //!
 //! | letter | meaning |
 //! | --- | --- |
@@ -10,10 +11,10 @@
 //!
 //! χ ← χ + σ·Kx̄,  χ ← ½(χ − √(χ² + 4σa)),  x⁺ ← prox(x − τ·Kᵀχ),  x̄ ← 2x⁺ − x.
 //!
-//! The paper prints χ − σ·Kx̄, which diverges. In the support form, rows with a = 0 have χ = 0 and enter only through the cost
-//! Kᵀ1. It has the same minimiser, and it is what makes sparse data possible. The steps σ and τ are diagonal and satisfy Pock &
-//! Chambolle's condition (2011, α = 1) for every w > 0. From χ = −a/Kx with ω = 1 and w = x the first step is the
-//! multiplicative update.
+//! The paper prints χ − σ·Kx̄, which diverges. In the support form, rows with a = 0 have χ = 0 and enter only
+//! through the cost Kᵀ1. It has the same minimiser, and it is what makes sparse data possible. The steps σ
+//! and τ are diagonal and satisfy Pock & Chambolle's condition (2011, α = 1) for every w > 0. From χ = −a/Kx
+//! with ω = 1 and w = x the first step is the multiplicative update.
 
 use crate::Scalar;
 use crate::block::Block;

@@ -27,7 +27,7 @@ pub struct Parts {
 #[doc(hidden)]
 pub fn parts<T: Scalar>(v: Matrix<'_, T>, r: usize, runs: usize) -> Result<Parts> {
     let pool = Pool::new(1)?;
-    T::parts(ColumnData::new(&pool, v)?.blocks(), &pool, r, runs)
+    Ok(T::parts(ColumnData::new(&pool, v)?.blocks(), &pool, r, runs))
 }
 
 /// Floating-point operations in a second of nothing but fused multiply-adds on one thread.
@@ -78,7 +78,7 @@ impl<'a, T: Scalar> Probe<'a, T> {
 }
 
 /// See [`parts`].
-pub(crate) fn run<T: Scalar>(data: &dyn Blocks<T>, pool: &Pool, r: usize, runs: usize) -> Result<Parts> {
+pub(crate) fn run<T: Scalar>(data: &dyn Blocks<T>, pool: &Pool, r: usize, runs: usize) -> Parts {
     let mut probe = Probe::new(data, pool, r);
     let mut best = [f64::INFINITY; 5];
     for _ in 0..runs {
@@ -101,7 +101,7 @@ pub(crate) fn run<T: Scalar>(data: &dyn Blocks<T>, pool: &Pool, r: usize, runs: 
         best.iter_mut().zip(times).for_each(|(best, time)| *best = best.min(time));
     }
     let [packing, product, product_and_quotient, product_and_dual_step, back] = best;
-    Ok(Parts { packing, product, product_and_quotient, product_and_dual_step, back })
+    Parts { packing, product, product_and_quotient, product_and_dual_step, back }
 }
 
 /// See [`multiply_adds`].
@@ -109,7 +109,8 @@ pub(crate) fn rate<T: Scalar>() -> f64 {
     Isa::get().run_wide(Chains(black_box(T::from_f64(0.5))))
 }
 
-/// Twelve chains of x ← x/2 + 1/2, enough to keep every pipe busy; what they come to is how many operations a second.
+/// Twelve chains of x ← x/2 + 1/2, enough to keep every pipe busy; what they come to is how many operations a
+/// second.
 struct Chains<T>(T);
 
 impl<T: Scalar> Chains<T> {

@@ -33,8 +33,8 @@ pub struct Problem<'v, T: Scalar> {
 }
 
 impl<'v, T: Scalar> Problem<'v, T> {
-    /// Checks V and lays it out, on `threads` threads, 0 for one per core; they also serve every later call. Inside a rayon
-    /// pool that pool serves.
+    /// Checks V and lays it out, on `threads` threads, 0 for one per core; they also serve every later call.
+    /// Inside a rayon pool that pool serves.
     pub fn new(v: impl Into<Matrix<'v, T>>, threads: usize) -> Result<Self> {
         let (v, pool) = (v.into(), Pool::new(threads)?);
         if v.rows() == 0 || v.cols() == 0 {
@@ -95,8 +95,8 @@ impl<'v, T: Scalar> Problem<'v, T> {
         Run::new(self, w, h, settings)
     }
 
-    /// A run that goes on from a stored state, to the same bits as if it had never been cut. The settings must be those that
-    /// it began with; limits and tolerance may differ.
+    /// A run that goes on from a stored state, to the same bits as if it had never been cut. The settings
+    /// must be those that it began with; limits and tolerance may differ.
     pub fn resume<'a>(&'a self, state: &State, settings: &'a Settings) -> Result<Run<'a, T>> {
         Run::resume(self, state, settings)
     }

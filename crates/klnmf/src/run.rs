@@ -3,7 +3,7 @@
 use crate::certificate::{Certificate, Certifier, check_factors, first_infinite};
 use crate::factorize::{Info, Precision, Settings, Solution, Status};
 use crate::problem::Problem;
-use crate::solver::method::{Factors, Method};
+use crate::solver::method::{Factors, Method, Pair};
 use crate::solver::{Setup, Side, State, Update};
 use crate::{Error, Mat, Result, Scalar};
 use std::any::TypeId;
@@ -35,7 +35,7 @@ pub struct Run<'a, T: Scalar> {
     method: Box<dyn Method<T> + 'a>,
     certifier: Certifier<'a>,
     /// What the method shows of itself.
-    factors: Factors<Mat<T>>,
+    factors: Pair<T>,
     iteration: usize,
     clock: Clock,
     /// The last certificate, and whether it is that of the present factors.
@@ -71,7 +71,7 @@ impl<'a, T: Scalar> Run<'a, T> {
 
     fn begin(
         problem: &'a Problem<'_, T>,
-        mut factors: Factors<Mat<T>>,
+        mut factors: Pair<T>,
         settings: &'a Settings,
         state: Option<&State>,
     ) -> Result<Self> {

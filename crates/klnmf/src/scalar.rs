@@ -59,8 +59,9 @@ pub trait Scalar:
     /// ln 2 in two parts: the first has so many trailing zero bits that an exponent times it is exact.
     #[doc(hidden)]
     const LN_2: (Self, Self);
-    /// The polynomial in s = f² that is nearest to (artanh(f)/f − 1)/s = 1/3 + s/5 + s²/7 + … for |f| ≤ 0.1716, lowest power first:
-    /// its error, times s, is nowhere above 1e-9 (f32) and 2e-18 (f64). The series itself would need two and three more terms.
+    /// The polynomial in s = f² that is nearest to (artanh(f)/f − 1)/s = 1/3 + s/5 + s²/7 + … for |f| ≤
+    /// 0.1716, lowest power first: its error, times s, is nowhere above 1e-9 (f32) and 2e-18 (f64). The
+    /// series itself would need two and three more terms.
     #[doc(hidden)]
     const LN_POLYNOMIAL: &'static [f64];
     /// (e, m − 1) with x = 2ᵉ·m and m in [√½, √2), for a normal number x > 0.

@@ -6,14 +6,14 @@
 //! | N | what the result must sum to |
 //! | λ | the multiplier: the result is max(u − λs, 0) |
 //!
-//! f(λ) = Σ max(u − λs, 0) falls, is convex and made of straight pieces, so Newton's method from the left finds f(λ) = N
-//! exactly, in as many steps as pieces are passed: a handful. It starts where all entries are positive, which is left of
-//! the solution since max(x, 0) ≥ x. A column that passes more than [`STEPS`] pieces is solved by sorting its breakpoints
-//! u/s, in O(r log r).
+//! f(λ) = Σ max(u − λs, 0) falls, is convex and made of straight pieces, so Newton's method from the left
+//! finds f(λ) = N exactly, in as many steps as pieces are passed: a handful. It starts where all entries are
+//! positive, which is left of the solution since max(x, 0) ≥ x. A column that passes more than [`STEPS`]
+//! pieces is solved by sorting its breakpoints u/s, in O(r log r).
 //!
-//! With s = 1 this is the Euclidean projection on {x ≥ 0, Σx = N} (Maculan & de Paula 1989, Michelot 1986); with other
-//! slopes the projection in a diagonal metric on {x ≥ 0, kᵀx = N}: minimising Σ(x − z)²/(2τ) there gives x = max(z − λτk, 0),
-//! so u = kz, s = τk² and x = max(u − λs, 0)/k.
+//! With s = 1 this is the Euclidean projection on {x ≥ 0, Σx = N} (Maculan & de Paula 1989, Michelot 1986);
+//! with other slopes the projection in a diagonal metric on {x ≥ 0, kᵀx = N}: minimising Σ(x − z)²/(2τ) there
+//! gives x = max(z − λτk, 0), so u = kz, s = τk² and x = max(u − λs, 0)/k.
 
 use crate::kernel::simd;
 use crate::{Mat, Scalar};
@@ -40,7 +40,8 @@ pub fn project_onto_simplex<T: Scalar>(x: &mut Mat<T>) {
     let (mut u, mut s) = (vec![T::ZERO; r * LANES], vec![T::ZERO; r * LANES]);
     let mut projection = Projection::new(r, [&mut u, &mut s]);
     for columns in x.as_mut_slice().chunks_mut(r * LANES) {
-        // The result is the same for a column and a constant less; what remains is small where it matters, and exact.
+        // The result is the same for a column and a constant less; what remains is small where it matters,
+        // and exact.
         for column in columns.chunks_mut(r) {
             let most = column.iter().copied().fold(-T::INFINITY, T::max);
             column.iter_mut().for_each(|x| *x = *x - most);
@@ -103,7 +104,8 @@ impl<'a, T: Scalar> Projection<'a, T> {
         }
     }
 
-    /// The zero of the straight piece on which the present λ lies: (Σu − N)/Σs over the entries that are positive there.
+    /// The zero of the straight piece on which the present λ lies: (Σu − N)/Σs over the entries that are
+    /// positive there.
     fn step(&self, totals: &[T; LANES]) -> [T; LANES] {
         let (mut us, mut ss) = ([T::ZERO; LANES], [T::ZERO; LANES]);
         let lambda = self.lambda;

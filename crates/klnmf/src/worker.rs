@@ -8,12 +8,13 @@ use crate::parallel::{CHUNK, Pool};
 use crate::solver::method;
 use crate::{Error, Mat, Result, Scalar};
 
-/// One half-step as a pure function: `steps` steps on the weights `x` of some columns of V, or of Vᵀ, for the transpose `kt` of
-/// the dictionary, with V converted to the precision S of the work. Returns the objective before the first step as sums over
-/// 64 columns each, if `measure`.
+/// One half-step as a pure function: `steps` steps on the weights `x` of some columns of V, or of Vᵀ, for the
+/// transpose `kt` of the dictionary, with V converted to the precision S of the work. Returns the objective
+/// before the first step as sums over 64 columns each, if `measure`.
 ///
-/// With V cut at multiples of 64 columns, the pieces together give the same bits as the whole: weights, sums and the state
-/// of the columns. `name` is `mu`, `newton`, `fpa` or `simplex`; the first `held` weights of every column do not move.
+/// With V cut at multiples of 64 columns, the pieces together give the same bits as the whole: weights, sums
+/// and the state of the columns. `name` is `mu`, `newton`, `fpa` or `simplex`; the first `held` weights of
+/// every column do not move.
 #[doc(hidden)]
 pub fn half_step<'v, T: Scalar, S: Scalar>(
     name: &str,

@@ -39,7 +39,8 @@ fn the_gap_is_never_below_the_distance() {
         let known = known_optimum(100 + seed as u64, n, m, r, active, zeros);
         let scale: f64 = known.v.as_slice().iter().sum();
         for max_iter in (0..60).chain([100, 200, 400]) {
-            // Without a tolerance all steps are primal-dual ones; with one that is out of reach, all ways are tried.
+            // Without a tolerance all steps are primal-dual ones; with one that is out of reach, all ways are
+            // tried.
             for tol in [0.0, 1e-300] {
                 let settings =
                     DecomposeSettings { tol, max_iter, threads: 1, ..DecomposeSettings::default() };

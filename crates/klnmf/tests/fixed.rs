@@ -34,7 +34,8 @@ fn known_parts_keep_their_bits_and_the_divergence_falls() {
     }
 }
 
-/// With H held too the free columns of W are a convex problem: its gap bounds the distance to where a long run ends.
+/// With H held too the free columns of W are a convex problem: its gap bounds the distance to where a long
+/// run ends.
 #[test]
 fn the_gap_is_about_the_columns_that_move() {
     let (v, truth) = example();

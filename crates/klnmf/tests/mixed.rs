@@ -82,8 +82,8 @@ fn newton_finds_its_way_around_zeros_of_the_product() {
     }
 }
 
-/// Where all its steps raise the divergence, Newton must fall back to a method that can leave zero: without that it stands
-/// still for good on each of these.
+/// Where all its steps raise the divergence, Newton must fall back to a method that can leave zero: without
+/// that it stands still for good on each of these.
 #[test]
 fn newton_does_not_freeze_on_zeros() {
     for (data, scale, seed) in

@@ -1,4 +1,5 @@
-//! A half-step is a pure function of its columns: cut at multiples of 64, the pieces give the bits of the whole.
+//! A half-step is a pure function of its columns: cut at multiples of 64, the pieces give the bits of the
+//! whole.
 
 mod common;
 

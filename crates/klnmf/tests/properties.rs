@@ -71,7 +71,8 @@ proptest! {
                 let naive = common::naive_divergence(&v, &found.w, &found.h);
                 prop_assert!((found.info.divergence - naive).abs() <= 1e-9 * scale, "{solver:?} {} {naive}", found.info.divergence);
             }
-            // The others decide by the sign of a change, which rounding may turn; from there they go another way.
+            // The others decide by the sign of a change, which rounding may turn; from there they go another
+            // way.
             if solver == Solver::Mu {
                 let (a, b) = (found.info.divergence, stored.info.divergence);
                 prop_assert!((a - b).abs() <= 1e-6 * scale, "dense {a}, sparse {b}");

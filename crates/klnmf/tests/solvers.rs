@@ -85,7 +85,8 @@ fn the_authors_admm_wants_its_penalty() {
     assert!(factorize(&v, 2, &Settings { rho: Some(2.0), max_iter: 5, ..settings }).is_ok());
 }
 
-/// The divergence of 1 at a model of 1e-16, where it matters that the authors add 2.2e-16 inside the logarithm.
+/// The divergence of 1 at a model of 1e-16, where it matters that the authors add 2.2e-16 inside the
+/// logarithm.
 #[test]
 fn the_authors_divergence_is_reported_for_their_programs() {
     let (v, small) = (Mat::from_rows(&[&[1.0]]), Mat::from_rows(&[&[1e-8]]));

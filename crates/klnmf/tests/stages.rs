@@ -1,4 +1,5 @@
-//! Each stage of `decompose` and each safeguard of a half-step on its own: all of them together hide a broken one.
+//! Each stage of `decompose` and each safeguard of a half-step on its own: all of them together hide a broken
+//! one.
 
 mod common;
 
@@ -50,7 +51,8 @@ fn the_primal_dual_stage_alone_converges() {
     }
 }
 
-/// One Newton step on one weight is x − F'/F'', over all rows: more of them than a chunk holds, and not a multiple of anything.
+/// One Newton step on one weight is x − F'/F'', over all rows: more of them than a chunk holds, and not a
+/// multiple of anything.
 #[test]
 fn a_newton_step_sees_every_row() {
     for p in [383, 384, 385, 1003, 2311] {

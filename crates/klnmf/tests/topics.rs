@@ -54,7 +54,8 @@ fn projections_are_the_nearest_points() {
     }
 }
 
-/// Large numbers lose nothing: the result lies on the simplex, and what differs from the largest by more than 1 is zero.
+/// Large numbers lose nothing: the result lies on the simplex, and what differs from the largest by more than
+/// 1 is zero.
 #[test]
 fn projections_of_large_numbers_lie_on_the_simplex() {
     for scale in [1e3, 1e10, 1e17] {
@@ -73,8 +74,8 @@ fn projections_of_large_numbers_lie_on_the_simplex() {
     }
 }
 
-/// Breakpoints that grow a hundredfold from one to the next make Newton's method pass them one by one: more than it is given
-/// steps for, so that they must be sorted.
+/// Breakpoints that grow a hundredfold from one to the next make Newton's method pass them one by one: more
+/// than it is given steps for, so that they must be sorted.
 #[test]
 fn projections_with_many_pieces_are_sorted() {
     let r = 60;
@@ -234,7 +235,8 @@ fn conversions_are_exact() {
     }
 }
 
-/// At a Poisson optimum the documents' sums are those of the model, so the likelihood of the topic model is that of D.
+/// At a Poisson optimum the documents' sums are those of the model, so the likelihood of the topic model is
+/// that of D.
 #[test]
 fn likelihood_and_divergence_agree() {
     let (v, _) = corpus(7, 40, 30, 3, 50);

@@ -55,8 +55,8 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
     }
 }
 
-/// Rows and columns of the largest block of a `rows × cols` half whose longest column has `longest` stored entries, if it
-/// is sparse, for a method that keeps arrays.
+/// Rows and columns of the largest block of a `rows × cols` half whose longest column has `longest` stored
+/// entries, if it is sparse, for a method that keeps arrays.
 pub fn largest_block(rows: usize, cols: usize, longest: Option<usize>) -> (usize, usize) {
     match longest {
         Some(longest) => (gathered_rows(longest), 1),

@@ -49,8 +49,9 @@ impl<'v, T: Scalar> DenseColumns<'v, T> {
 
 /// Columns in a panel of a dense matrix; see [`Blocks::panel`].
 pub fn panel_width(rows: usize, cols: usize, arrays: bool) -> usize {
-    // Eight panels or more, in multiples of the number of columns that the kernels take at a time. Every panel reads the
-    // dictionary again. Where that comes from memory, panels are wider, and even arrays are kept for eight columns.
+    // Eight panels or more, in multiples of the number of columns that the kernels take at a time. Every
+    // panel reads the dictionary again. Where that comes from memory, panels are wider, and even arrays are
+    // kept for eight columns.
     let fits = if arrays { (MOST_NUMBERS / rows.max(1)).clamp(8, MOST_COLUMNS) } else { MOST_COLUMNS };
     let width = cols.div_ceil(if rows < TALL { 8 } else { 4 });
     if width >= 8 { width.next_multiple_of(8).min(fits) } else { width.clamp(1, fits) }

@@ -68,9 +68,10 @@ impl<'a, S: Scalar> HalfProblem<'a, S> {
         mine.set(self.pool, kt);
     }
 
-    /// Calls `f` with blocks, their columns of `a` and of `b` (`per_a`, `per_b` entries a column) and a workspace, in
-    /// parallel: one block at a time if V is dense, up to `most` single columns if it is sparse. After each panel `then` is
-    /// called with the number of its columns. It may be the user's code and do what it likes: no lock is held.
+    /// Calls `f` with blocks, their columns of `a` and of `b` (`per_a`, `per_b` entries a column) and a
+    /// workspace, in parallel: one block at a time if V is dense, up to `most` single columns if it is
+    /// sparse. After each panel `then` is called with the number of its columns. It may be the user's code
+    /// and do what it likes: no lock is held.
     pub fn for_each<A: Send, B: Send>(
         &self,
         (a, per_a): (&mut [A], usize),

@@ -1,12 +1,14 @@
 //! One half of the problem, and the blocks in which it is worked.
 //!
-//! A half-step holds a dictionary K (p × r) fixed and moves X (r × q) so that KX comes near V (p × q). With V, W and H
-//! it is the H-step, with Vᵀ, Hᵀ and Wᵀ the W-step. Both factors are therefore kept with r rows, as H and Wᵀ.
+//! A half-step holds a dictionary K (p × r) fixed and moves X (r × q) so that KX comes near V (p × q). With
+//! V, W and H it is the H-step, with Vᵀ, Hᵀ and Wᵀ the W-step. Both factors are therefore kept with r rows,
+//! as H and Wᵀ.
 //!
-//! A [`Block`] is a few columns of V with the dictionary restricted to the rows that matter: a panel of columns with
-//! all of K if V is dense, one column with the rows of K at its entries if V is sparse. [`Blocks`] is the one seam to
-//! the data: a storage hands out blocks, and everything above it does not know which storage it was. [`HalfProblem`]
-//! walks over the blocks; threads, order and sums are decided there and nowhere else.
+//! A [`Block`] is a few columns of V with the dictionary restricted to the rows that matter: a panel of
+//! columns with all of K if V is dense, one column with the rows of K at its entries if V is sparse.
+//! [`Blocks`] is the one seam to the data: a storage hands out blocks, and everything above it does not know
+//! which storage it was. [`HalfProblem`] walks over the blocks; threads, order and sums are decided there and
+//! nowhere else.
 
 mod column_data;
 mod dense;
@@ -44,7 +46,8 @@ pub fn take<'a, A>(from: &mut &'a mut [A], n: usize) -> &'a mut [A] {
     from.split_off_mut(..n).expect("the slice is long enough")
 }
 
-/// V or Vᵀ as blocks of columns, in the precision of the work: dense, sparse, converted, weighted or decoded from disk.
+/// V or Vᵀ as blocks of columns, in the precision of the work: dense, sparse, converted, weighted or decoded
+/// from disk.
 pub trait Blocks<S: Scalar>: Sync {
     /// Rows and columns.
     fn shape(&self) -> (usize, usize);
@@ -52,8 +55,8 @@ pub trait Blocks<S: Scalar>: Sync {
     /// Σα of every column.
     fn sums(&self) -> &[f64];
 
-    /// Columns in a panel, which one thread works. It must depend on the data alone. `arrays`: the method keeps arrays of
-    /// the size of a panel, which must not be large then.
+    /// Columns in a panel, which one thread works. It must depend on the data alone. `arrays`: the method
+    /// keeps arrays of the size of a panel, which must not be large then.
     fn panel(&self, arrays: bool) -> usize;
 
     /// The most rows that blocks loaded together have, all told.
@@ -94,7 +97,8 @@ pub struct Block<'a, S> {
     pub a: &'a [S],
     /// p × r: the dictionary on these rows.
     pub k: Atoms<'a, S>,
-    /// The same atom by atom, if the method wants it: r times [`Block::height`] numbers, zeros after the first p.
+    /// The same atom by atom, if the method wants it: r times [`Block::height`] numbers, zeros after the
+    /// first p.
     pub atoms: &'a [S],
     /// Kᵀ1 over *all* rows, also those that a sparse block leaves out: the metric of the primal-dual steps.
     pub k_sum: &'a [S],
@@ -134,8 +138,9 @@ impl<'a, S> Deref for Loaded<'a, S> {
     }
 }
 
-/// What one pass over the rows of a block says of its columns at the weights x. It adds up over rows, as do Σα and c: two
-/// passes over different rows of the same columns, added, say what one pass over all these rows would.
+/// What one pass over the rows of a block says of its columns at the weights x. It adds up over rows, as do
+/// Σα and c: two passes over different rows of the same columns, added, say what one pass over all these rows
+/// would.
 pub struct Evidence<S> {
     /// r × q: g = Kᵀ(α/Kx).
     pub g: Vec<S>,
@@ -183,8 +188,8 @@ impl<S: Scalar> Block<'_, S> {
         self.cost.value(c, self.sums[c], 1.0, logs, x)
     }
 
-    /// One pass over the block, tile by tile: z = Kx for the r × q weights `x`, t = map(z), g = Kᵀt. The map is applied strip
-    /// by strip while z is in the nearest cache. Without `g` there is no second product.
+    /// One pass over the block, tile by tile: z = Kx for the r × q weights `x`, t = map(z), g = Kᵀt. The map
+    /// is applied strip by strip while z is in the nearest cache. Without `g` there is no second product.
     pub fn pass(&self, x: &[S], mut g: Option<&mut [S]>, tile: &mut [S], map: &mut impl TileMap<S>) {
         let Block { p, q, r, .. } = *self;
         if let Some(g) = &mut g {

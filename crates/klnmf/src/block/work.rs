@@ -16,8 +16,8 @@ pub struct Load<S> {
 
 /// A thread's memory for a method. What a method does not touch stays untouched zero pages and costs nothing.
 ///
-/// The first group holds p × q numbers each, p padded, and is empty unless the method keeps such arrays. The second
-/// holds r × q numbers, for eight columns at least.
+/// The first group holds p × q numbers each, p padded, and is empty unless the method keeps such arrays. The
+/// second holds r × q numbers, for eight columns at least.
 pub struct Work<S> {
     /// One tile of KX.
     pub tile: Aligned<S>,
@@ -80,8 +80,9 @@ impl<S: Scalar> Work<S> {
     }
 }
 
-/// Bytes of the workspaces of one thread for one half of a factorisation: that of the method, which may keep four p × q
-/// arrays, and that of the certificate. `p` and `q` are those of the largest block of a method that keeps arrays.
+/// Bytes of the workspaces of one thread for one half of a factorisation: that of the method, which may keep
+/// four p × q arrays, and that of the certificate. `p` and `q` are those of the largest block of a method
+/// that keeps arrays.
 pub fn workspace_bytes(p: usize, q: usize, gathers: bool, r: usize) -> u128 {
     let (p, q, r, most) = (p as u128, q as u128, r as u128, MOST_COLUMNS as u128);
     let gathered = if gathers { p * (r + 1) } else { 0 };

@@ -1,4 +1,5 @@
-//! The second stage, for the last digits of a column: Newton's method on the weights that are free (Bertsekas 1982).
+//! The second stage, for the last digits of a column: Newton's method on the weights that are free (Bertsekas
+//! 1982).
 //!
 //! | letter | meaning |
 //! | --- | --- |
@@ -8,8 +9,8 @@
 //! | F | the weights that are free: positive, or zero with a negative gradient |
 //! | d | the step: minus the inverse of K_FᵀDiag(u)K_F times the gradient on F |
 //!
-//! x ← max(x + αd, 0) with the first α of 1, ½, ¼, … for which the divergence falls as it should. Near the optimum F does
-//! not change any more and the gap is squared by every step.
+//! x ← max(x + αd, 0) with the first α of 1, ½, ¼, … for which the divergence falls as it should. Near the
+//! optimum F does not change any more and the gap is squared by every step.
 
 use crate::block::Block;
 use crate::kernel;
@@ -44,8 +45,8 @@ impl<'a, 'b> FreeSetNewton<'a, 'b> {
         &self.b.atoms[k * self.b.height()..][..self.b.p]
     }
 
-    /// Moves x until its gap is at most `tol` times Σa, until nothing helps any more, or until it is told that so many steps
-    /// are enough. How many it took.
+    /// Moves x until its gap is at most `tol` times Σa, until nothing helps any more, or until it is told
+    /// that so many steps are enough. How many it took.
     pub fn run(&mut self, x: &mut [f64], tol: f64, enough: impl Fn(usize) -> bool) -> usize {
         let (sum, cost) = (self.b.sums[0], self.b.cost);
         let mut value = self.value(x);

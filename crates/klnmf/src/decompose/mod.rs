@@ -1,8 +1,8 @@
 //! The convex problem: given V and a dictionary W, the weights H, each column with its own certificate.
 //!
-//! A column goes through up to three stages. [Sweeps](newton_sweeps) of block Newton steps settle most columns, and
-//! [Newton's method](free_set_newton) on the free weights settles the rest. What is left goes to the
-//! [primal-dual algorithm](primal_dual), which converges whatever the data.
+//! A column goes through up to three stages. [Sweeps](newton_sweeps) of block Newton steps settle most
+//! columns, and [Newton's method](free_set_newton) on the free weights settles the rest. What is left goes to
+//! the [primal-dual algorithm](primal_dual), which converges whatever the data.
 
 mod free_set_newton;
 mod newton_sweeps;
@@ -23,12 +23,13 @@ use std::time::{Duration, Instant};
 /// How [`decompose`] works and when it stops.
 #[derive(Clone, Debug)]
 pub struct DecomposeSettings {
-    /// A column is done when its duality gap is at most `tol` times its sum. 0 never stops early: every column takes `max_iter` steps.
+    /// A column is done when its duality gap is at most `tol` times its sum. 0 never stops early: every
+    /// column takes `max_iter` steps.
     pub tol: f64,
     /// The most steps for a column.
     pub max_iter: usize,
-    /// Stop after this much time on the clock. Columns that have not begun keep an even start, certified but not
-    /// improved.
+    /// Stop after this much time on the clock. Columns that have not begun keep an even start, certified but
+    /// not improved.
     pub time_limit: Option<Duration>,
     /// Set to true from anywhere, it ends the work as a time limit does.
     pub stop: Option<Arc<AtomicBool>>,
@@ -67,8 +68,8 @@ impl DecomposeSettings {
 pub struct ColumnInfo {
     /// D(v‖Wh) of the column.
     pub divergence: f64,
-    /// No other weights have a divergence lower by more than this: the distance to the best dual value seen on the way,
-    /// which is often far better than the closed formula at these weights.
+    /// No other weights have a divergence lower by more than this: the distance to the best dual value seen
+    /// on the way, which is often far better than the closed formula at these weights.
     pub gap: f64,
     /// Steps taken.
     pub iterations: usize,
@@ -327,8 +328,8 @@ impl Job {
         }
     }
 
-    /// What is known of a column that ends at x, where F is `primal` and no weights have an F below `dual`. Weights that are
-    /// rounded are measured as they are given out, and so is everything that is not `exact`.
+    /// What is known of a column that ends at x, where F is `primal` and no weights have an F below `dual`.
+    /// Weights that are rounded are measured as they are given out, and so is everything that is not `exact`.
     fn close(
         &self,
         b: &Block<'_, f64>,

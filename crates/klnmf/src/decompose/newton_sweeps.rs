@@ -1,8 +1,8 @@
 //! The first stage: sweeps of block Newton steps, which settle most columns in no time.
 //!
-//! Certificates are taken on the best ray through x. Columns that do not get there are handed to Newton's method on the
-//! free weights at every later certificate. What is left then goes to the primal-dual algorithm, which has a guarantee, and
-//! which starts where the others have ended.
+//! Certificates are taken on the best ray through x. Columns that do not get there are handed to Newton's
+//! method on the free weights at every later certificate. What is left then goes to the primal-dual
+//! algorithm, which has a guarantee, and which starts where the others have ended.
 
 use super::free_set_newton::FreeSetNewton;
 use super::{ColumnInfo, Job, spread};
@@ -16,7 +16,8 @@ const LONGEST: usize = 40;
 const FREE_SET_AT: usize = 60;
 const MOST: usize = 1000;
 
-/// Works the columns of a group of blocks until they are certified, or hopeless. Returns how many steps that took.
+/// Works the columns of a group of blocks until they are certified, or hopeless. Returns how many steps that
+/// took.
 pub(super) fn run(
     job: &Job,
     blocks: &[Block<'_, f64>],

@@ -1,11 +1,12 @@
 //! The last stage: the primal-dual algorithm, for a column that nothing quicker has settled.
 //!
-//! The step and its letters are those of [`primal_dual`](crate::primal_dual), with a tenth of the even spread in the metric.
-//! Here the steps go on until the duality gap of the column is small, so the column is *restarted* now and then: the metric is
-//! renewed at the present x, and ω moves half-way (in logarithms) to the ratio of the distances that x and χ have travelled
-//! since the last restart, measured in the metric, as PDLP does for linear programs. A restart happens when the gap has
-//! fallen to a fifth, or when the last one lies more than a third of all steps back. Two dual points are tried at every
-//! check, α/(Kx) and −χ, and the best primal and the best dual value seen make the certificate.
+//! The step and its letters are those of [`primal_dual`](crate::primal_dual), with a tenth of the even spread
+//! in the metric. Here the steps go on until the duality gap of the column is small, so the column is
+//! *restarted* now and then: the metric is renewed at the present x, and ω moves half-way (in logarithms) to
+//! the ratio of the distances that x and χ have travelled since the last restart, measured in the metric, as
+//! PDLP does for linear programs. A restart happens when the gap has fallen to a fifth, or when the last one
+//! lies more than a third of all steps back. Two dual points are tried at every check, α/(Kx) and −χ, and the
+//! best primal and the best dual value seen make the certificate.
 
 use super::{ColumnInfo, Job};
 use crate::block::{Block, Work};
@@ -20,7 +21,8 @@ const SPREAD: f64 = 0.1;
 /// ω at the beginning.
 const FIRST_WEIGHT: f64 = 3.0;
 
-/// Moves the weights `x` of the only column of a block, which has taken `before` steps, until it is certified or must end.
+/// Moves the weights `x` of the only column of a block, which has taken `before` steps, until it is certified
+/// or must end.
 pub(super) fn run(
     job: &Job,
     b: &Block<'_, f64>,

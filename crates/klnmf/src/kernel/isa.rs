@@ -131,8 +131,8 @@ impl Isa {
     }
 }
 
-/// The instruction level that the library uses here: `plain`, `avx2` or `avx512`. `KLNMF_LEVEL` forces one; an unknown one, or
-/// one that the processor lacks, is an error here and in every other call.
+/// The instruction level that the library uses here: `plain`, `avx2` or `avx512`. `KLNMF_LEVEL` forces one;
+/// an unknown one, or one that the processor lacks, is an error here and in every other call.
 pub fn instruction_level() -> Result<&'static str> {
     Isa::chosen().map(Isa::name)
 }

@@ -159,8 +159,8 @@ impl<S: Scalar> Wide<S> for Totals<'_, S> {
 /// A register of each of four atoms.
 type Four<'a, S> = ((&'a [S], &'a [S]), (&'a [S], &'a [S]));
 
-/// The registers of the first `n` rows of four atoms, side by side. Zipped iterators need no checks of bounds in the
-/// loop, and slices of one length need no search for the shortest before it.
+/// The registers of the first `n` rows of four atoms, side by side. Zipped iterators need no checks of bounds
+/// in the loop, and slices of one length need no search for the shortest before it.
 #[inline(always)]
 fn four<'a, S: Scalar, L: Lanes<S>>(atoms: &[&'a [S]; B], n: usize) -> impl Iterator<Item = Four<'a, S>> {
     let [a, b, c, d] = [&atoms[0][..n], &atoms[1][..n], &atoms[2][..n], &atoms[3][..n]];

@@ -133,7 +133,8 @@ pub(crate) fn transpose<T: Scalar>(rows: usize, cols: usize, from: &[T], to: &mu
     transpose_part(rows, cols, from, 0, to);
 }
 
-/// The columns of the transpose from `first` on, as many as `to` has room for, in square tiles that stay in cache.
+/// The columns of the transpose from `first` on, as many as `to` has room for, in square tiles that stay in
+/// cache.
 pub(crate) fn transpose_part<T: Scalar>(rows: usize, cols: usize, from: &[T], first: usize, to: &mut [T]) {
     const TILE: usize = 32;
     let here = to.len() / cols.max(1);

@@ -1,11 +1,13 @@
 //! Storage of V, and the one seam between dense and sparse.
 //!
-//! [`Mat`] owns a dense matrix, [`Sparse`] a compressed one; [`Matrix`] is the borrowed view of either that every
-//! solver takes. A view can lie on memory of someone else (numpy, scipy) without a copy, in either order, with 32- or
-//! 64-bit indices. Transposing a view costs nothing: it swaps the shape and says that rows are now columns.
+//! [`Mat`] owns a dense matrix, [`Sparse`] a compressed one; [`Matrix`] is the borrowed view of either that
+//! every solver takes. A view can lie on memory of someone else (numpy, scipy) without a copy, in either
+//! order, with 32- or 64-bit indices. Transposing a view costs nothing: it swaps the shape and says that rows
+//! are now columns.
 
 mod columns;
 mod dense;
+mod reorder;
 mod sparse;
 
 pub(crate) use columns::Column;
@@ -108,8 +110,8 @@ impl IndexSlice<'_> {
 
 /// A borrowed non-negative matrix: dense or sparse, by columns or by rows.
 ///
-/// Build one from a [`Mat`] or a [`Sparse`] with `into()`, or straight on foreign memory with [`Matrix::dense`] and
-/// [`Matrix::sparse`].
+/// Build one from a [`Mat`] or a [`Sparse`] with `into()`, or straight on foreign memory with
+/// [`Matrix::dense`] and [`Matrix::sparse`].
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a, T> {
     rows: usize,
@@ -141,8 +143,8 @@ impl<'a, T: Scalar> Matrix<'a, T> {
 
     /// A view of compressed lines: CSC for [`Order::Columns`], CSR for [`Order::Rows`].
     ///
-    /// Indices must rise strictly within a line. Explicit zeros are harmless. [`Sparse::new`] takes arrays in any order
-    /// and with duplicates, at the price of owning them.
+    /// Indices must rise strictly within a line. Explicit zeros are harmless. [`Sparse::new`] takes arrays in
+    /// any order and with duplicates, at the price of owning them.
     pub fn sparse(
         rows: usize,
         cols: usize,
@@ -235,35 +237,24 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     /// How many rows and how many columns hold nothing but zeros.
     pub fn empty(&self) -> (usize, usize) {
         let (mut rows, mut cols) = (vec![true; self.rows], vec![true; self.cols]);
-        let mut place = Positions::new(self);
-        for (at, value) in self.values().iter().enumerate() {
-            let (row, col) = place.of(at);
-            if *value != T::ZERO {
-                (rows[row], cols[col]) = (false, false);
+        self.for_each(|i, j, x| {
+            if x != T::ZERO {
+                (rows[i], cols[j]) = (false, false);
             }
-        }
+        });
         let count = |lines: Vec<bool>| lines.into_iter().filter(|empty| *empty).count();
         (count(rows), count(cols))
     }
 
     /// The most stored entries of a row, and of a column.
     pub fn longest(&self) -> (usize, usize) {
-        let (along, across) = match self.storage {
-            Storage::Dense(_) => {
-                (self.order.lines(self.rows, self.cols).1, self.order.lines(self.rows, self.cols).0)
-            }
-            Storage::Sparse { ptr, idx, .. } => {
-                let (lines, length) = self.order.lines(self.rows, self.cols);
-                let mut counts = vec![0u32; length];
-                (0..idx.len()).for_each(|at| counts[idx.at(at)] += 1);
-                let along = (0..lines).map(|l| ptr.at(l + 1) - ptr.at(l)).max().unwrap_or(0);
-                (along, counts.into_iter().max().unwrap_or(0) as usize)
-            }
-        };
-        match self.order {
-            Order::Columns => (across, along),
-            Order::Rows => (along, across),
-        }
+        let Storage::Sparse { ptr, idx, .. } = self.storage else { return (self.cols, self.rows) };
+        let (lines, length) = self.order.lines(self.rows, self.cols);
+        let mut counts = vec![0; length];
+        (0..idx.len()).for_each(|at| counts[idx.at(at)] += 1);
+        let along = (0..lines).map(|l| ptr.at(l + 1) - ptr.at(l)).max().unwrap_or(0);
+        let across = counts.into_iter().max().unwrap_or(0);
+        if self.order == Order::Columns { (across, along) } else { (along, across) }
     }
 
     /// The transposed view of the same memory.
@@ -271,8 +262,8 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         Self { rows: self.cols, cols: self.rows, order: self.order.flipped(), storage: self.storage }
     }
 
-    /// Checks that every entry is finite and not negative, and so is their sum; the error names the first entry, in storage
-    /// order, that is not.
+    /// Checks that every entry is finite and not negative, and so is their sum; the error names the first
+    /// entry, in storage order, that is not.
     pub fn check(&self) -> Result<()> {
         self.check_entries()?;
         if self.sum().is_finite() { Ok(()) } else { Err(Error::SumOverflow) }
@@ -290,14 +281,19 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         if !any {
             return Ok(());
         }
-        let at = self.values().iter().position(bad).unwrap_or(0);
-        let (row, col) = Positions::new(self).of(at);
-        let value = self.values()[at].to_f64();
-        Err(if value.is_finite() {
-            Error::Negative { row, col, value }
-        } else {
-            Error::NotFinite { row, col, value }
-        })
+        let mut first = Ok(());
+        self.for_each(|row, col, x| {
+            if first.is_ok() && bad(&x) {
+                let value = x.to_f64();
+                let negative = value.is_finite();
+                first = Err(if negative {
+                    Error::Negative { row, col, value }
+                } else {
+                    Error::NotFinite { row, col, value }
+                });
+            }
+        });
+        first
     }
 
     pub(crate) fn storage(&self) -> Storage<'a, T> {
@@ -313,47 +309,9 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     }
 }
 
-/// Finds row and column of stored entries, asked for in rising order.
-struct Positions<'a, T> {
-    matrix: Matrix<'a, T>,
-    line: usize,
-}
-
-impl<'a, T: Scalar> Positions<'a, T> {
-    fn new(matrix: &Matrix<'a, T>) -> Self {
-        Self { matrix: *matrix, line: 0 }
-    }
-
-    /// Row and column of the stored entry number `at`.
-    fn of(&mut self, at: usize) -> (usize, usize) {
-        let Matrix { rows, cols, order, storage } = self.matrix;
-        let (line, place) = match storage {
-            Storage::Dense(_) => {
-                let length = if order == Order::Columns { rows } else { cols };
-                (at / length, at % length)
-            }
-            Storage::Sparse { ptr, idx, .. } => {
-                while ptr.at(self.line + 1) <= at {
-                    self.line += 1;
-                }
-                (self.line, idx.at(at))
-            }
-        };
-        match order {
-            Order::Columns => (place, line),
-            Order::Rows => (line, place),
-        }
-    }
-}
-
 impl<'a, T: Scalar> From<&'a Mat<T>> for Matrix<'a, T> {
     fn from(m: &'a Mat<T>) -> Self {
-        Matrix {
-            rows: m.rows(),
-            cols: m.cols(),
-            order: Order::Columns,
-            storage: Storage::Dense(m.as_slice()),
-        }
+        Matrix::by_columns(m.rows(), m.cols(), m.as_slice())
     }
 }
 

@@ -1,10 +1,7 @@
 //! A compressed sparse matrix that owns its arrays: CSC or CSR, 32- or 64-bit indices.
 
 use super::{IndexSlice, Matrix, Order, Storage};
-use crate::block::take;
 use crate::{Error, Result, Scalar};
-use rayon::prelude::*;
-use std::ops::Range;
 
 /// An integer that can index rows and columns.
 pub(crate) trait Index: Copy + Send + Sync {
@@ -100,8 +97,8 @@ impl From<Vec<u64>> for Indices {
 
 /// A sparse matrix in compressed lines: columns (CSC) or rows (CSR).
 ///
-/// Within a line indices rise strictly and no stored value is zero: [`Sparse::new`] and [`Sparse::from_triplets`] sort,
-/// add up duplicates and drop zeros.
+/// Within a line indices rise strictly and no stored value is zero: [`Sparse::new`] and
+/// [`Sparse::from_triplets`] sort, add up duplicates and drop zeros.
 ///
 /// ```
 /// use klnmf::{Order, Sparse};
@@ -113,12 +110,12 @@ impl From<Vec<u64>> for Indices {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sparse<T> {
-    rows: usize,
-    cols: usize,
-    order: Order,
-    ptr: Indices,
-    idx: Indices,
-    val: Vec<T>,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) order: Order,
+    pub(super) ptr: Indices,
+    pub(super) idx: Indices,
+    pub(super) val: Vec<T>,
 }
 
 impl<T: Scalar> Sparse<T> {
@@ -140,8 +137,9 @@ impl<T: Scalar> Sparse<T> {
 
     /// Builds the matrix from (row, column, value) entries in any order.
     ///
-    /// `replay` is called twice, once to count and once to fill, and must hand the same entries to `put` both times: so
-    /// the entries themselves need never be held in memory. Errors of `put` and of `replay` itself end the work.
+    /// `replay` is called twice, once to count and once to fill, and must hand the same entries to `put` both
+    /// times: so the entries themselves need never be held in memory. Errors of `put` and of `replay` itself
+    /// end the work.
     pub fn from_triplets<E: From<Error>>(
         rows: usize,
         cols: usize,
@@ -231,35 +229,6 @@ impl<T: Scalar> Sparse<T> {
         Self { rows: self.cols, cols: self.rows, order: self.order.flipped(), ..self }
     }
 
-    /// The same matrix compressed along the other lines (CSC from CSR and back), in O(stored entries); on all threads if this
-    /// is called in a pool.
-    pub fn reordered(view: Matrix<'_, T>) -> Result<Self> {
-        let Storage::Sparse { ptr, idx, val } = view.storage() else {
-            return Err(Error::Shape("a dense matrix has no compressed lines".into()));
-        };
-        let (lines, length) = view.order().lines(view.rows(), view.cols());
-        let old = Lines { lines, ptr, idx, val };
-        let mut ends = try_vec(length + 1, 0usize)?;
-        // Each task counts, then fills, some of the new lines.
-        let tasks = rayon::current_thread_index().map_or(1, |_| 4 * rayon::current_num_threads());
-        let step = length.div_ceil(tasks).max(1);
-        for_each_chunk(ends[1..].chunks_mut(step).enumerate().collect(), |(task, counts)| {
-            let first = task * step;
-            old.for_each(first..first + counts.len(), |_, place, _| counts[place - first] += 1);
-        });
-        (0..length).for_each(|l| ends[l + 1] += ends[l]);
-        let mut new_ptr = Indices::zeros(length + 1, val.len())?;
-        (0..=length).for_each(|l| new_ptr.set(l, ends[l]));
-        let mut new_idx = Indices::zeros(val.len(), lines)?;
-        let mut new_val = try_vec(val.len(), T::ZERO)?;
-        match &mut new_idx {
-            Indices::U32(idx) => old.fill(step, &ends, idx, &mut new_val, |line| line as u32),
-            Indices::U64(idx) => old.fill(step, &ends, idx, &mut new_val, |line| line as u64),
-        }
-        let order = view.order().flipped();
-        Ok(Self { rows: view.rows(), cols: view.cols(), order, ptr: new_ptr, idx: new_idx, val: new_val })
-    }
-
     /// The borrowed view.
     pub fn view(&self) -> Matrix<'_, T> {
         let storage = Storage::Sparse { ptr: self.ptr.view(), idx: self.idx.view(), val: &self.val };
@@ -321,67 +290,8 @@ impl<T: Scalar> Sparse<T> {
     }
 }
 
-/// Compressed lines that are read place by place.
-struct Lines<'a, T> {
-    lines: usize,
-    ptr: IndexSlice<'a>,
-    idx: IndexSlice<'a>,
-    val: &'a [T],
-}
-
-impl<T: Scalar> Lines<'_, T> {
-    /// Calls `f` with line, place and value of the entries at some places, line after line.
-    fn for_each(&self, places: Range<usize>, mut f: impl FnMut(usize, usize, T)) {
-        for line in 0..self.lines {
-            let (begin, end) = (self.ptr.at(line), self.ptr.at(line + 1));
-            for at in begin + self.idx.count_below(begin..end, places.start)..end {
-                let place = self.idx.at(at);
-                if place >= places.end {
-                    break;
-                }
-                f(line, place, self.val[at]);
-            }
-        }
-    }
-
-    /// Writes the entries place after place, where the entries of place p go to `ends[p]..ends[p + 1]`; tasks of `step` places.
-    fn fill<I: Send>(
-        &self,
-        step: usize,
-        ends: &[usize],
-        mut idx: &mut [I],
-        mut val: &mut [T],
-        index: impl Fn(usize) -> I + Sync,
-    ) {
-        let cut = |first: usize| {
-            let last = (first + step).min(ends.len() - 1);
-            let n = ends[last] - ends[first];
-            (first..last, take(&mut idx, n), take(&mut val, n))
-        };
-        let tasks: Vec<_> = (0..ends.len() - 1).step_by(step).map(cut).collect();
-        for_each_chunk(tasks, |(places, idx, val)| {
-            let base = ends[places.start];
-            let mut next: Vec<usize> = ends[places.clone()].iter().map(|end| end - base).collect();
-            let first = places.start;
-            self.for_each(places, |line, place, value| {
-                let to = &mut next[place - first];
-                (idx[*to], val[*to]) = (index(line), value);
-                *to += 1;
-            });
-        });
-    }
-}
-
-/// Calls `f` with every task: in parallel if this is called in a pool.
-fn for_each_chunk<A: Send>(tasks: Vec<A>, f: impl Fn(A) + Sync + Send) {
-    match rayon::current_thread_index() {
-        Some(_) => tasks.into_par_iter().with_max_len(1).for_each(f),
-        None => tasks.into_iter().for_each(f),
-    }
-}
-
 /// A vector of `len` equal values, or an error if that much memory cannot be had.
-fn try_vec<V: Copy>(len: usize, value: V) -> Result<Vec<V>> {
+pub(super) fn try_vec<V: Copy>(len: usize, value: V) -> Result<Vec<V>> {
     let mut v = Vec::new();
     let bytes = len as u128 * size_of::<V>() as u128;
     v.try_reserve_exact(len).map_err(|_| Error::TooLarge { rows: len, cols: 1, bytes })?;
@@ -389,8 +299,8 @@ fn try_vec<V: Copy>(len: usize, value: V) -> Result<Vec<V>> {
     Ok(v)
 }
 
-/// Checks compressed arrays: pointers that start at 0, never fall and end at the number of values; indices in range
-/// and, if `strict`, rising strictly within a line.
+/// Checks compressed arrays: pointers that start at 0, never fall and end at the number of values; indices in
+/// range and, if `strict`, rising strictly within a line.
 pub(crate) fn check_structure(
     lines: usize,
     length: usize,

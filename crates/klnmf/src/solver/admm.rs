@@ -1,4 +1,5 @@
-//! The alternating direction method of multipliers for KL-NMF (Sun & Févotte 2014), in the order of the authors' program.
+//! The alternating direction method of multipliers for KL-NMF (Sun & Févotte 2014), in the order of the
+//! authors' program.
 //!
 //! minimise D(V‖X) subject to X = YZ, Y = W, Z = H, W ≥ 0, H ≥ 0, with multipliers α and penalty ρ:
 //!
@@ -7,10 +8,11 @@
 //!
 //! W and H, the non-negative copies, are what is given out. X and α_X are dense: the method is for dense V.
 //!
-//! The method is not indifferent to the scale of V, since one ρ serves constraints of different size. Without a given ρ
-//! it works on V/u with u the mean of V, so W/√u and H/√u, and ρ = 10; with a given ρ on V as it is.
+//! The method is not indifferent to the scale of V, since one ρ serves constraints of different size. Without
+//! a given ρ it works on V/u with u the mean of V, so W/√u and H/√u, and ρ = 10; with a given ρ on V as it
+//! is.
 
-use super::method::{Factors, Method};
+use super::method::{Built, Factors, Method, Pair};
 use super::{Setup, Side, State, Update};
 use crate::linalg::{View, cholesky, cholesky_solve, gram, matmul};
 use crate::matrix::Matrix;
@@ -45,11 +47,9 @@ pub struct Admm<'a, T> {
     x: Mat<T>,
 }
 
-/// See [`Solver::Admm`](crate::Solver::Admm), and [`Solver::AdmmAuthors`](crate::Solver::AdmmAuthors), where ρ is given.
-pub fn build<'a, T: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Factors<Mat<T>>,
-) -> Result<Box<dyn Method<T> + 'a>> {
+/// See [`Solver::Admm`](crate::Solver::Admm), and [`Solver::AdmmAuthors`](crate::Solver::AdmmAuthors), where
+/// ρ is given.
+pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
     let (pool, v, rho) = (setup.pool, setup.columns, setup.settings.rho);
     let (r, n, m) = (factors.h.rows(), factors.wt.cols(), factors.h.cols());
     let mean = total(setup.data[0].sums().iter().copied()) / (n as f64 * m as f64);
@@ -95,7 +95,7 @@ impl<T: Scalar> Admm<'_, T> {
 }
 
 impl<T: Scalar> Method<T> for Admm<'_, T> {
-    fn sweep(&mut self, factors: &mut Factors<Mat<T>>, steps: usize) {
+    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
         let (h_moves, w_moves) = (self.update.moves(Side::H), self.update.moves(Side::W));
         let Factors { wt, h } = factors;
         rescale(h, T::ONE / self.root, h_moves);

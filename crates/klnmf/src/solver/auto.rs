@@ -1,18 +1,18 @@
 //! The choice between a cheap method and a strong one, by what they achieve for the work.
 //!
-//! Extrapolated multiplicative updates come first: coordinate methods take a random start at its word and settle early, in a
-//! poor place. Then block Newton steps, which gain more for the work on all data that were tried; but they carry no guarantee.
-//! After a window of iterations in which several of them had to be taken back, multiplicative updates are tried again, and kept
-//! while a window of them lowers ln D by more for the work than that one did. Work is counted, not timed, so the choice is the
-//! same on every machine.
+//! Extrapolated multiplicative updates come first: coordinate methods take a random start at its word and
+//! settle early, in a poor place. Then block Newton steps, which gain more for the work on all data that were
+//! tried; but they carry no guarantee. After a window of iterations in which several of them had to be taken
+//! back, multiplicative updates are tried again, and kept while a window of them lowers ln D by more for the
+//! work than that one did. Work is counted, not timed, so the choice is the same on every machine.
 
 use super::extrapolated::{Extrapolated, Momentum};
-use super::method::{Factors, HalfStep, Local, Method};
+use super::method::{Built, HalfStep, Local, Method, Pair};
 use super::mu::Mu;
 use super::newton::Newton;
 use super::{Setup, Side, State};
 use crate::block::DictionaryParts;
-use crate::{Mat, Result, Scalar};
+use crate::{Result, Scalar};
 
 /// Iterations between two decisions.
 const WINDOW: usize = 10;
@@ -20,9 +20,9 @@ const WINDOW: usize = 10;
 /// Steps of a window that had to be taken back, from which on something must be wrong.
 const TOO_OFTEN: usize = 3;
 
-/// The work on an entry of V in one half-step, in multiply-adds, as measured: a product takes one for each atom, and
-/// a division as much as twelve; the sums of a block of four weights 28, hence 7 for each atom; a row of the dictionary,
-/// gathered for a sparse column, 6 for each atom.
+/// The work on an entry of V in one half-step, in multiply-adds, as measured: a product takes one for each
+/// atom, and a division as much as twelve; the sums of a block of four weights 28, hence 7 for each atom; a
+/// row of the dictionary, gathered for a sparse column, 6 for each atom.
 fn work(r: usize, steps: usize, gathers: bool, newton: bool) -> f64 {
     let (r, steps, division) = (r as f64, steps as f64, 12.0);
     let gathered = if gathers { 6.0 * r } else { 0.0 };
@@ -45,7 +45,8 @@ enum Stage {
 }
 
 impl Stage {
-    /// What comes after a window that lowered ln D by `rate` for the work and had to take back `failures` steps.
+    /// What comes after a window that lowered ln D by `rate` for the work and had to take back `failures`
+    /// steps.
     fn next(self, rate: f64, failures: usize) -> Self {
         match self {
             Stage::Newton if failures >= TOO_OFTEN => Stage::Cheap { to_beat: rate },
@@ -91,23 +92,17 @@ pub struct Auto<'a, T: Scalar> {
 }
 
 /// See [`Solver::Auto`](crate::Solver::Auto).
-pub fn build<'a, T: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Factors<Mat<T>>,
-) -> Result<Box<dyn Method<T> + 'a>> {
+pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
     Ok(Box::new(Auto::new(setup, factors, false)))
 }
 
 /// See [`Solver::Newton`](crate::Solver::Newton): after the warm-up nothing else, whatever it achieves.
-pub fn build_newton<'a, T: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Factors<Mat<T>>,
-) -> Result<Box<dyn Method<T> + 'a>> {
+pub fn build_newton<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
     Ok(Box::new(Auto::new(setup, factors, true)))
 }
 
 impl<'a, T: Scalar> Auto<'a, T> {
-    fn new(setup: &Setup<'a, T>, factors: &Factors<Mat<T>>, newton_only: bool) -> Self {
+    fn new(setup: &Setup<'a, T>, factors: &Pair<T>, newton_only: bool) -> Self {
         // Newton falls back to the primal-dual steps, which want the shares.
         let parts = DictionaryParts { shares: true, ..HalfStep::<T>::parts(&Newton) };
         let site = setup.site(factors, parts);
@@ -121,7 +116,7 @@ impl<'a, T: Scalar> Auto<'a, T> {
     }
 
     /// Some of `steps` steps; how many.
-    fn part(&mut self, factors: &mut Factors<Mat<T>>, steps: usize) -> usize {
+    fn part(&mut self, factors: &mut Pair<T>, steps: usize) -> usize {
         let (r, gathers, failures) = (factors.h.rows(), self.gathers, self.walk.failures);
         let (newton, [up, any]) = (self.stage == Stage::Newton, &mut self.momenta);
         let steps = if newton { steps } else { 1 };
@@ -153,7 +148,7 @@ impl<'a, T: Scalar> Auto<'a, T> {
 }
 
 impl<T: Scalar> Method<T> for Auto<'_, T> {
-    fn sweep(&mut self, factors: &mut Factors<Mat<T>>, steps: usize) {
+    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
         let mut left = steps;
         while left > 0 {
             left -= self.part(factors, left);
@@ -167,7 +162,7 @@ impl<T: Scalar> Method<T> for Auto<'_, T> {
         }
     }
 
-    fn latest(&self) -> Option<Factors<Mat<T>>> {
+    fn latest(&self) -> Option<Pair<T>> {
         Some(self.walk.latest())
     }
 

@@ -6,13 +6,13 @@
 //! | y | x carried on in the direction it moved, x + β(x − x_before): where the next half-step starts |
 //! | f | D at y, which the first half-step of a sweep finds on its way |
 //!
-//! What the method shows of itself is the last y whose f was the lowest so far: never worse than what it has shown
-//! before, one sweep behind.
+//! What the method shows of itself is the last y whose f was the lowest so far: never worse than what it has
+//! shown before, one sweep behind.
 //!
-//! While f falls, β grows. When it rises, β shrinks and y goes back to x. If that is no better either (x pairs each
-//! factor with the other one carried on, so nothing guarantees it), y goes back to the last good one, and goes on from
-//! there with a half-step that never raises the divergence: the primal-dual one, which leaves zeros, or the step itself
-//! if it is such a one.
+//! While f falls, β grows. When it rises, β shrinks and y goes back to x. If that is no better either (x
+//! pairs each factor with the other one carried on, so nothing guarantees it), y goes back to the last good
+//! one, and goes on from there with a half-step that never raises the divergence: the primal-dual one, which
+//! leaves zeros, or the step itself if it is such a one.
 
 use super::fpa::FPA;
 use super::method::{Factors, HalfStep, Local, Site, alternate};
@@ -60,7 +60,8 @@ pub struct Extrapolated<S: Scalar, P: Site<S>> {
     y: Factors<P::Factor>,
     /// y as the present sweep found it.
     found: Factors<P::Factor>,
-    /// The lowest D of the y that were good, the last of which is kept outside, as the method's result so far.
+    /// The lowest D of the y that were good, the last of which is kept outside, as the method's result so
+    /// far.
     pub f: f64,
     /// What goes on from the last good y; the step itself if there is nothing here.
     fallback: Option<&'static dyn HalfStep<S>>,
@@ -71,7 +72,8 @@ pub struct Extrapolated<S: Scalar, P: Site<S>> {
 }
 
 impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
-    /// `leaves_zeros`: what it falls back to must do so too. Without it the step must never raise the divergence.
+    /// `leaves_zeros`: what it falls back to must do so too. Without it the step must never raise the
+    /// divergence.
     pub fn new(site: P, order: Vec<Side>, factors: &Factors<P::Factor>, leaves_zeros: bool) -> Self {
         let fallback = leaves_zeros.then_some(&FPA as &dyn HalfStep<S>);
         let (x, y, found) = (factors.clone(), factors.clone(), factors.clone());
@@ -115,8 +117,8 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
         self.carried = beta > 0.0;
     }
 
-    /// At the end f moves by rounding alone, which is no reason to go back: in f32 one measurement differs from the next
-    /// by some 1e-8 of ΣV, and the luckiest of them must not make all later ones fail.
+    /// At the end f moves by rounding alone, which is no reason to go back: in f32 one measurement differs
+    /// from the next by some 1e-8 of ΣV, and the luckiest of them must not make all later ones fail.
     fn slack(&self) -> f64 {
         let slack = 1e-12 * self.f.abs() + S::EPSILON.to_f64() * self.site.sum();
         if slack.is_finite() { slack } else { 0.0 }
@@ -180,8 +182,8 @@ impl<T: Scalar> Extrapolated<T, Local<'_, T>> {
     }
 }
 
-/// x ← y, y ← max(y + β(y − x_before), y/100): what carrying on alone would bring to zero might be all there was to
-/// explain an entry of V.
+/// x ← y, y ← max(y + β(y − x_before), y/100): what carrying on alone would bring to zero might be all there
+/// was to explain an entry of V.
 pub fn carry_on<T: Scalar>(y: &mut [T], x: &mut [T], beta: f64, upwards: bool) {
     let (beta, least) = (T::from_f64(beta), T::from_f64(0.01));
     for (y, x) in y.iter_mut().zip(x) {

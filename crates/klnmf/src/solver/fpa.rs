@@ -1,20 +1,22 @@
-//! The first-order primal-dual algorithm for the alternation; [`primal_dual`](crate::primal_dual) has the step and its letters.
+//! The first-order primal-dual algorithm for the alternation; [`primal_dual`](crate::primal_dual) has the
+//! step and its letters.
 //!
-//! The metric is x plus 1 % (less if ω < 1) of the even spread. Every half-step starts from x on its best ray and from
-//! χ = −a/Kx, and ends with a comparison: if the divergence of the column has risen, the column takes the multiplicative update
-//! instead, with zeros that want to grow woken, and halves its ω; otherwise ω grows by a tenth, up to 8. So no half-step ends
-//! worse than it began, up to rounding (16 ε Σa), and ω finds its own size column by column. A factorisation begins with ten
-//! multiplicative updates of both factors in turn.
+//! The metric is x plus 1 % (less if ω < 1) of the even spread. Every half-step starts from x on its best ray
+//! and from χ = −a/Kx, and ends with a comparison: if the divergence of the column has risen, the column
+//! takes the multiplicative update instead, with zeros that want to grow woken, and halves its ω; otherwise ω
+//! grows by a tenth, up to 8. So no half-step ends worse than it began, up to rounding (16 ε Σa), and ω finds
+//! its own size column by column. A factorisation begins with ten multiplicative updates of both factors in
+//! turn.
 //!
-//! The form for topic models holds every x on the simplex {x ≥ 0, ΣKx = Σa}, which contains the optimum anyway. Where some
-//! weights are held it does not, and the step is the plain one.
+//! The form for topic models holds every x on the simplex {x ≥ 0, ΣKx = Σa}, which contains the optimum
+//! anyway. Where some weights are held it does not, and the step is the plain one.
 
-use super::method::{Alternation, Column, Factors, HalfStep, Method};
+use super::method::{Alternation, Built, Column, HalfStep, Method, Moving, Pair};
 use super::{Setup, Side};
+use crate::Scalar;
 use crate::block::{Block, DictionaryParts, MOST_COLUMNS, Work};
 use crate::kernel::{DualStep, Lanes, LogSums, Ratio, TileMap};
 use crate::primal_dual::{Metric, PrimalDual, Prox};
-use crate::{Mat, Result, Scalar};
 
 /// The share of the even spread that the metric adds to x.
 const SPREAD: f64 = 0.01;
@@ -37,24 +39,18 @@ pub static FPA: Fpa = Fpa { prox: Prox::NonNegative };
 pub static SIMPLEX: Fpa = Fpa { prox: Prox::Simplex };
 
 /// See [`Solver::Fpa`](crate::Solver::Fpa).
-pub fn build<'a, T: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Factors<Mat<T>>,
-) -> Result<Box<dyn Method<T> + 'a>> {
+pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
     Ok(alternation(setup, factors, &FPA))
 }
 
 /// See [`Solver::Simplex`](crate::Solver::Simplex).
-pub fn build_simplex<'a, T: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Factors<Mat<T>>,
-) -> Result<Box<dyn Method<T> + 'a>> {
+pub fn build_simplex<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
     Ok(alternation(setup, factors, &SIMPLEX))
 }
 
 fn alternation<'a, T: Scalar>(
     setup: &Setup<'a, T>,
-    factors: &Factors<Mat<T>>,
+    factors: &Pair<T>,
     step: &'static Fpa,
 ) -> Box<dyn Method<T> + 'a> {
     let (site, order) = (setup.site(factors, HalfStep::<T>::parts(step)), setup.order(Side::H));
@@ -71,15 +67,8 @@ impl<S: Scalar> HalfStep<S> for Fpa {
         DictionaryParts { shares: true, arrays: true, ..DictionaryParts::default() }
     }
 
-    fn run(
-        &self,
-        blocks: &[Block<'_, S>],
-        x: &mut [S],
-        columns: &mut [Column],
-        steps: usize,
-        measure: bool,
-        work: &mut Work<S>,
-    ) {
+    fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>) {
+        let Moving { blocks, x, columns, steps, measure } = moving;
         let (b, n) = (&blocks[0], x.len());
         let Work { tile, evidence, z, sigma, chi, x_bar, x_best, tau, simplex, .. } = work;
         let (g, x_mu) = (&mut evidence.g[..], &mut x_best[..n]);
@@ -96,8 +85,8 @@ impl<S: Scalar> HalfStep<S> for Fpa {
             costs[c] = b.cost.total(c, x);
         }
 
-        // The opening pass: Kx, the steps, the dual point −a/Kx with the first dual step from there, for which Kx̄ = Kx, and
-        // the multiplicative update to fall back on.
+        // The opening pass: Kx, the steps, the dual point −a/Kx with the first dual step from there, for
+        // which Kx̄ = Kx, and the multiplicative update to fall back on.
         let mut opening = Opening::new(b, columns, z, sigma, chi);
         b.pass(x, Some(g), tile, &mut opening);
         let metrics = opening.metrics;
@@ -125,8 +114,8 @@ impl<S: Scalar> HalfStep<S> for Fpa {
     }
 }
 
-/// Ends a column on its best ray if that is no worse than its beginning, else on the multiplicative update. `cost` is that of
-/// the beginning, `change` Σ a·ln(z/Kx) with the z of the beginning.
+/// Ends a column on its best ray if that is no worse than its beginning, else on the multiplicative update.
+/// `cost` is that of the beginning, `change` Σ a·ln(z/Kx) with the z of the beginning.
 fn keep_the_better<S: Scalar>(
     b: &Block<'_, S>,
     c: usize,

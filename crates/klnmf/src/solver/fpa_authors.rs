@@ -4,11 +4,11 @@
 //!
 //! σ = √(p/r)·1ᵀK1/(1ᵀa·‖K‖),  τ = √(r/p)·1ᵀa/(1ᵀK1·‖K‖),  so that στ‖K‖² = 1.
 //!
-//! χ lives on all entries, also where a = 0, so the program is for dense V. It starts feasible at −V/(WH) and is carried through
-//! all half-steps, and so is x̄. The scalar steps suit columns of like size; on badly scaled data use
-//! [`Fpa`](crate::Solver::Fpa).
+//! χ lives on all entries, also where a = 0, so the program is for dense V. It starts feasible at −V/(WH) and
+//! is carried through all half-steps, and so is x̄. The scalar steps suit columns of like size; on badly
+//! scaled data use [`Fpa`](crate::Solver::Fpa).
 
-use super::method::{Factors, Method};
+use super::method::{Built, Method, Pair};
 use super::{Setup, Side, State, Update};
 use crate::block::{Block, DictionaryParts, HalfProblem, MOST_COLUMNS, Terms, Work};
 use crate::kernel::{DualStep, Lanes, Ratio, TileMap};
@@ -28,10 +28,7 @@ pub struct FpaAuthors<'a, T> {
 }
 
 /// See [`Solver::FpaAuthors`](crate::Solver::FpaAuthors).
-pub fn build<'a, T: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Factors<Mat<T>>,
-) -> Result<Box<dyn Method<T> + 'a>> {
+pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
     let (n, m, r) = (factors.wt.cols(), factors.h.cols(), factors.h.rows());
     let half = |data| HalfProblem::new(data, setup.pool, r, DictionaryParts::default(), Terms::default());
     let chi = [Mat::try_zeros(n, m)?, Mat::try_zeros(m, n)?];
@@ -46,7 +43,7 @@ pub fn build<'a, T: Scalar>(
 
 impl<T: Scalar> FpaAuthors<'_, T> {
     /// χ = −V/(WH), each column divided by s = max_k (Wᵀ(−χ))_k/(Wᵀ1)_k.
-    fn start_dual(&mut self, factors: &Factors<Mat<T>>) {
+    fn start_dual(&mut self, factors: &Pair<T>) {
         let (r, n) = (factors.h.rows(), factors.wt.cols());
         self.halves[0].set(&factors.wt);
         let (x, chi) = (self.x_bar[0].as_mut_slice(), self.chi[0].as_mut_slice());
@@ -103,7 +100,7 @@ impl<T: Scalar> FpaAuthors<'_, T> {
 }
 
 impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
-    fn sweep(&mut self, factors: &mut Factors<Mat<T>>, steps: usize) {
+    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
         for side in [Side::H, Side::W] {
             if self.update.moves(side) {
                 let (kt, x) = factors.split(side);

@@ -41,11 +41,12 @@ impl<T: Scalar> Factors<Mat<T>> {
     }
 
     /// The same in another precision.
-    pub fn cast<S: Scalar>(&self) -> Factors<Mat<S>> {
+    pub fn cast<S: Scalar>(&self) -> Pair<S> {
         Factors { wt: self.wt.cast(), h: self.h.cast() }
     }
 
-    /// Columns of W to sum 1, rows of H the other way; the first `held` ones and those that are zero stay as they are.
+    /// Columns of W to sum 1, rows of H the other way; the first `held` ones and those that are zero stay as
+    /// they are.
     pub fn normalize(&mut self, held: usize) {
         let scale = |(k, s): (usize, &f64)| if *s > 0.0 && k >= held { *s } else { 1.0 };
         let sums: Vec<f64> = self.wt.row_sums().iter().enumerate().map(scale).collect();
@@ -69,13 +70,19 @@ impl<T: Scalar> Factors<Mat<T>> {
     }
 }
 
+/// Both factors in this process.
+pub type Pair<T> = Factors<Mat<T>>;
+
+/// A method that was made, unless there is no memory for it.
+pub type Built<'a, T> = Result<Box<dyn Method<T> + 'a>>;
+
 /// A whole method: a sweep improves both factors.
 pub trait Method<T: Scalar> {
     /// `steps` steps on each factor, which count as `steps` iterations.
-    fn sweep(&mut self, factors: &mut Factors<Mat<T>>, steps: usize);
+    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize);
 
     /// Where the method stands, if that is not what it shows; it may be better or worse.
-    fn latest(&self) -> Option<Factors<Mat<T>>> {
+    fn latest(&self) -> Option<Pair<T>> {
         None
     }
 
@@ -114,8 +121,22 @@ impl Default for Column {
     }
 }
 
-/// The half of the alternation that moves one factor, as a pure function of the data, the dictionary, the weights and the
-/// state of the columns. Columns do not depend on each other.
+/// The columns of some blocks, to be moved.
+pub struct Moving<'a, S> {
+    /// One block, or up to eight of one column each.
+    pub blocks: &'a [Block<'a, S>],
+    /// r weights for each column.
+    pub x: &'a mut [S],
+    /// The state of the columns; their values are set if `measure`.
+    pub columns: &'a mut [Column],
+    /// How many steps to take.
+    pub steps: usize,
+    /// Whether to measure the objective before the first step.
+    pub measure: bool,
+}
+
+/// The half of the alternation that moves one factor, as a pure function of the data, the dictionary, the
+/// weights and the state of the columns. Columns do not depend on each other.
 pub trait HalfStep<S: Scalar>: Sync {
     /// Its name, by which another process finds it.
     fn name(&self) -> &'static str;
@@ -128,17 +149,8 @@ pub trait HalfStep<S: Scalar>: Sync {
         1
     }
 
-    /// `steps` steps on the weights `x` (r for each column) of some blocks; if `measure`, the objective before the first step
-    /// goes to the columns' values.
-    fn run(
-        &self,
-        blocks: &[Block<'_, S>],
-        x: &mut [S],
-        columns: &mut [Column],
-        steps: usize,
-        measure: bool,
-        work: &mut Work<S>,
-    );
+    /// Moves the weights of some columns.
+    fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>);
 
     /// What the objective has beside the sum over the columns, before a step on H.
     fn penalty(&self, _wt: &Mat<S>, _h: &Mat<S>, _sums: &[f64]) -> f64 {
@@ -170,7 +182,7 @@ pub fn half_step<S: Scalar>(
         (x, r),
         (columns, 1),
         step.together(),
-        |blocks, x, columns, work| step.run(blocks, x, columns, steps, measure, work),
+        |blocks, x, columns, work| step.run(Moving { blocks, x, columns, steps, measure }, work),
         |_| (),
     );
     if measure { total(columns.iter().map(|c| c.value)) } else { 0.0 }
@@ -288,7 +300,7 @@ impl<S: Scalar> Site<S> for Local<'_, S> {
         step.keep(side, y, half.sums());
     }
 
-    fn copy(&self, from: &Factors<Mat<S>>, to: &mut Factors<Mat<S>>) {
+    fn copy(&self, from: &Pair<S>, to: &mut Pair<S>) {
         for (from, to) in [(&from.wt, &mut to.wt), (&from.h, &mut to.h)] {
             let (r, mut units) = (from.rows(), vec![(); from.cols()]);
             self.halves[0].pool.panels(PIECE, (to.as_mut_slice(), r), (&mut units, 1), |first, to, _| {
@@ -308,13 +320,13 @@ pub struct Alternation<'a, S: Scalar> {
     pub step: &'static dyn HalfStep<S>,
     /// What moves, in this order.
     pub order: Vec<Side>,
-    /// Iterations that are still to be multiplicative updates of both factors in turn. A random start has little to say,
-    /// and a method that follows it closely ends in a poor local optimum.
+    /// Iterations that are still to be multiplicative updates of both factors in turn. A random start has
+    /// little to say, and a method that follows it closely ends in a poor local optimum.
     pub warm_up: usize,
 }
 
 impl<T: Scalar> Method<T> for Alternation<'_, T> {
-    fn sweep(&mut self, factors: &mut Factors<Mat<T>>, steps: usize) {
+    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
         if self.warm_up > 0 {
             self.warm_up = self.warm_up.saturating_sub(steps);
             (0..steps).for_each(|_| alternate(&mut self.site, &self.order, &Mu, factors, 1));

@@ -1,10 +1,11 @@
 //! Two precisions: the early iterations in f32, which takes half the time, the rest in f64.
 //!
-//! The method in f32 reads V in f64 and converts it block by block, so there is no second V. What it shows is its factors in
-//! f64; certificates are always those of f64 and of V itself. It gives way to the method in f64 as soon as ten iterations,
-//! after the first ten, lower the divergence by less than 1e-6 of ΣV, which is where the rounding errors of f32 begin to tell.
+//! The method in f32 reads V in f64 and converts it block by block, so there is no second V. What it shows is
+//! its factors in f64; certificates are always those of f64 and of V itself. It gives way to the method in
+//! f64 as soon as ten iterations, after the first ten, lower the divergence by less than 1e-6 of ΣV, which is
+//! where the rounding errors of f32 begin to tell.
 
-use super::method::{Factors, Method};
+use super::method::{Method, Pair};
 use super::{Build, Builder, Setup, State, Update};
 use crate::factorize::Info;
 use crate::matrix::Matrix;
@@ -12,8 +13,9 @@ use crate::{Mat, Result};
 
 /// What f32 can tell from the rest of the divergence, in units of ΣV.
 const LITTLE: f64 = 1e-6;
-/// V and the factors, with columns of W that sum to 1, must lie in this range; f32 reaches from 1e-38 to 1e38. Where a product
-/// or a quotient leaves that range after all, the divergence does not fall any more, and f64 takes over.
+/// V and the factors, with columns of W that sum to 1, must lie in this range; f32 reaches from 1e-38 to
+/// 1e38. Where a product or a quotient leaves that range after all, the divergence does not fall any more,
+/// and f64 takes over.
 const RANGE: std::ops::RangeInclusive<f64> = 1e-25..=1e25;
 
 /// A method in f32 that gives way to one in f64.
@@ -30,20 +32,20 @@ struct Mixed<'a> {
 /// What there is while the work is in f32.
 struct Early<'a> {
     method: Box<dyn Method<f32> + 'a>,
-    factors: Factors<Mat<f32>>,
+    factors: Pair<f32>,
     over: bool,
-    /// The factors that it began with and their divergence: those of a start that is a solution already may be better than
-    /// all that f32 can do.
-    start: Factors<Mat<f64>>,
+    /// The factors that it began with and their divergence: those of a start that is a solution already may
+    /// be better than all that f32 can do.
+    start: Pair<f64>,
     divergence: f64,
 }
 
-/// The method of the settings with its early iterations in f32, if settings and numbers allow it: then the factors, whose
-/// divergence is given, become normalised. A stored state has decided already.
+/// The method of the settings with its early iterations in f32, if settings and numbers allow it: then the
+/// factors, whose divergence is given, become normalised. A stored state has decided already.
 pub fn build<'a>(
     setup: &Setup<'a, f64>,
     build: &Builder,
-    factors: &mut Factors<Mat<f64>>,
+    factors: &mut Pair<f64>,
     divergence: f64,
     state: Option<&State>,
 ) -> Result<Option<Box<dyn Method<f64> + 'a>>> {
@@ -71,20 +73,26 @@ pub fn build<'a>(
     Ok(Some(Box::new(Mixed::new(setup, build, factors, divergence)?)))
 }
 
+/// Data in f32 have no second precision.
+pub fn never<'a>(
+    _: &Setup<'a, f32>,
+    _: &Builder,
+    _: &mut Pair<f32>,
+    _: f64,
+    _: Option<&State>,
+) -> Result<Option<Box<dyn Method<f32> + 'a>>> {
+    Ok(None)
+}
+
 /// Whether f32 can stand in for f64.
-fn fits(v: Matrix<'_, f64>, factors: &Factors<Mat<f64>>) -> bool {
+fn fits(v: Matrix<'_, f64>, factors: &Pair<f64>) -> bool {
     let in_range = |x: &f64| *x == 0.0 || RANGE.contains(x);
     let all = |numbers: &[f64]| numbers.iter().all(in_range);
     all(v.values()) && all(factors.wt.as_slice()) && all(factors.h.as_slice())
 }
 
 impl<'a> Mixed<'a> {
-    fn new(
-        setup: &Setup<'a, f64>,
-        build: &Builder,
-        start: &Factors<Mat<f64>>,
-        divergence: f64,
-    ) -> Result<Self> {
+    fn new(setup: &Setup<'a, f64>, build: &Builder, start: &Pair<f64>, divergence: f64) -> Result<Self> {
         let &Setup { settings, pool, data, columns, narrow, .. } = setup;
         // Methods that may mix do not read V by columns.
         let none = Matrix::by_columns(0, 0, &[]);
@@ -97,7 +105,7 @@ impl<'a> Mixed<'a> {
     }
 
     /// The method in f64 takes over.
-    fn switch(&mut self, factors: &mut Factors<Mat<f64>>) {
+    fn switch(&mut self, factors: &mut Pair<f64>) {
         if let Some(early) = self.early.take()
             && self.divergence > early.divergence
         {
@@ -109,7 +117,7 @@ impl<'a> Mixed<'a> {
 }
 
 impl Method<f64> for Mixed<'_> {
-    fn sweep(&mut self, factors: &mut Factors<Mat<f64>>, steps: usize) {
+    fn sweep(&mut self, factors: &mut Pair<f64>, steps: usize) {
         if self.early.as_ref().is_some_and(|early| early.over) {
             self.switch(factors);
         }
@@ -123,7 +131,7 @@ impl Method<f64> for Mixed<'_> {
         }
     }
 
-    fn latest(&self) -> Option<Factors<Mat<f64>>> {
+    fn latest(&self) -> Option<Pair<f64>> {
         match (&self.early, &self.late) {
             (Some(early), _) if self.divergence > early.divergence => Some(early.start.clone()),
             (Some(early), _) => early.method.latest().map(|latest| latest.cast()),
@@ -188,7 +196,7 @@ impl Method<f64> for Mixed<'_> {
     }
 }
 
-fn widen(from: &Factors<Mat<f32>>, to: &mut Factors<Mat<f64>>) {
+fn widen(from: &Pair<f32>, to: &mut Pair<f64>) {
     let one = |from: &Mat<f32>, to: &mut Mat<f64>| {
         to.as_mut_slice().iter_mut().zip(from.as_slice()).for_each(|(to, from)| *to = f64::from(*from));
     };

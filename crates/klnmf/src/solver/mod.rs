@@ -18,8 +18,8 @@ pub use state::State;
 use crate::block::{Blocks, DictionaryParts};
 use crate::matrix::Matrix;
 use crate::parallel::Pool;
-use crate::{Error, Mat, Result, Scalar, Settings};
-use method::{Factors, HalfStep, Local, Method};
+use crate::{Error, Result, Scalar, Settings};
+use method::{Built, HalfStep, Local, Pair};
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,25 +38,29 @@ pub struct Spec {
     pub leaves_zero: bool,
     /// Whether the divergence that it reports never rises, up to rounding.
     pub never_rises: bool,
-    /// Steps on one factor before the other has its turn, unless [`Settings::inner`](crate::Settings::inner) says.
+    /// Steps on one factor before the other has its turn, unless [`Settings::inner`](crate::Settings::inner)
+    /// says.
     pub inner: usize,
     /// The same where less than a quarter of V is not zero.
     pub inner_sparse: usize,
-    /// Whether it may begin in f32 although the data are f64; see [`Settings::mixed`](crate::Settings::mixed).
+    /// Whether it may begin in f32 although the data are f64; see
+    /// [`Settings::mixed`](crate::Settings::mixed).
     pub(crate) may_mix: bool,
-    /// What is added inside the logarithm of the divergence that it reports: the authors' programs add the epsilon of f64.
+    /// What is added inside the logarithm of the divergence that it reports: the authors' programs add the
+    /// epsilon of f64.
     pub(crate) epsilon: f64,
     pub(crate) build: Builder,
 }
 
-/// How a method is made, in either precision. The functions are compiled here, not again in every crate that uses them.
+/// How a method is made, in either precision. The functions are compiled here, not again in every crate that
+/// uses them.
 pub(crate) struct Builder {
     f32: Build<f32>,
     f64: Build<f64>,
 }
 
 /// Makes a method that starts from given factors.
-type Build<T> = for<'a> fn(&Setup<'a, T>, &Factors<Mat<T>>) -> Result<Box<dyn Method<T> + 'a>>;
+type Build<T> = for<'a> fn(&Setup<'a, T>, &Pair<T>) -> Built<'a, T>;
 
 /// What most methods have in common.
 const PLAIN: Spec = Spec {
@@ -163,7 +167,8 @@ impl FromStr for Solver {
     }
 }
 
-/// Which factors move. With one of them fixed the problem is convex, and its gap bounds the distance to the optimum.
+/// Which factors move. With one of them fixed the problem is convex, and its gap bounds the distance to the
+/// optimum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Update {
     /// Both, in turn.
@@ -209,7 +214,7 @@ pub struct Setup<'a, T: Scalar> {
 
 impl<'a, T: Scalar> Setup<'a, T> {
     /// The place in which half-steps are made.
-    pub(crate) fn site(&self, factors: &Factors<Mat<T>>, parts: DictionaryParts) -> Local<'a, T> {
+    pub(crate) fn site(&self, factors: &Pair<T>, parts: DictionaryParts) -> Local<'a, T> {
         Local::new(self.data, self.pool, factors.h.rows(), parts, self.settings.fixed)
     }
 
@@ -222,13 +227,14 @@ impl<'a, T: Scalar> Setup<'a, T> {
 
 /// What is compiled once for each precision, and here; it also seals [`Scalar`].
 pub trait Compiled: Sized {
-    /// The method that the settings ask for, from these factors on, whose divergence is given; or from a stored state on.
+    /// The method that the settings ask for, from these factors on, whose divergence is given; or from a
+    /// stored state on.
     fn method<'a>(
         setup: &Setup<'a, Self>,
-        factors: &mut Factors<Mat<Self>>,
+        factors: &mut Pair<Self>,
         divergence: f64,
         state: Option<&State>,
-    ) -> Result<Box<dyn Method<Self> + 'a>>
+    ) -> Built<'a, Self>
     where
         Self: Scalar;
 
@@ -238,7 +244,7 @@ pub trait Compiled: Sized {
         Self: Scalar;
 
     /// See [`parts`](crate::parts).
-    fn parts(data: &dyn Blocks<Self>, pool: &Pool, r: usize, runs: usize) -> Result<crate::Parts>
+    fn parts(data: &dyn Blocks<Self>, pool: &Pool, r: usize, runs: usize) -> crate::Parts
     where
         Self: Scalar;
 
@@ -246,61 +252,40 @@ pub trait Compiled: Sized {
     fn multiply_adds() -> f64;
 }
 
-impl Compiled for f32 {
-    fn method<'a>(
-        setup: &Setup<'a, f32>,
-        factors: &mut Factors<Mat<f32>>,
-        _: f64,
-        state: Option<&State>,
-    ) -> Result<Box<dyn Method<f32> + 'a>> {
-        let mut method = (setup.settings.solver.spec().build.f32)(setup, factors)?;
-        state.map_or(Ok(()), |state| method.load(state))?;
-        Ok(method)
-    }
+macro_rules! compiled {
+    ($t:ident, $mixed:expr) => {
+        impl Compiled for $t {
+            fn method<'a>(
+                setup: &Setup<'a, $t>,
+                factors: &mut Pair<$t>,
+                divergence: f64,
+                state: Option<&State>,
+            ) -> Built<'a, $t> {
+                let build = &setup.settings.solver.spec().build;
+                if let Some(mixed) = $mixed(setup, build, factors, divergence, state)? {
+                    return Ok(mixed);
+                }
+                let mut method = (build.$t)(setup, factors)?;
+                state.map_or(Ok(()), |state| method.load(state))?;
+                Ok(method)
+            }
 
-    fn half_step(name: &str) -> Option<&'static dyn HalfStep<f32>> {
-        half_step_named(name)
-    }
+            fn half_step(name: &str) -> Option<&'static dyn HalfStep<$t>> {
+                let all: [&'static dyn HalfStep<$t>; 4] =
+                    [&mu::Mu, &newton::Newton, &fpa::FPA, &fpa::SIMPLEX];
+                all.into_iter().find(|step| step.name() == name)
+            }
 
-    fn parts(data: &dyn Blocks<f32>, pool: &Pool, r: usize, runs: usize) -> Result<crate::Parts> {
-        crate::probe::run(data, pool, r, runs)
-    }
+            fn parts(data: &dyn Blocks<$t>, pool: &Pool, r: usize, runs: usize) -> crate::Parts {
+                crate::probe::run(data, pool, r, runs)
+            }
 
-    fn multiply_adds() -> f64 {
-        crate::probe::rate::<f32>()
-    }
-}
-
-impl Compiled for f64 {
-    fn method<'a>(
-        setup: &Setup<'a, f64>,
-        factors: &mut Factors<Mat<f64>>,
-        divergence: f64,
-        state: Option<&State>,
-    ) -> Result<Box<dyn Method<f64> + 'a>> {
-        let build = &setup.settings.solver.spec().build;
-        if let Some(mixed) = mixed::build(setup, build, factors, divergence, state)? {
-            return Ok(mixed);
+            fn multiply_adds() -> f64 {
+                crate::probe::rate::<$t>()
+            }
         }
-        let mut method = (build.f64)(setup, factors)?;
-        state.map_or(Ok(()), |state| method.load(state))?;
-        Ok(method)
-    }
-
-    fn half_step(name: &str) -> Option<&'static dyn HalfStep<f64>> {
-        half_step_named(name)
-    }
-
-    fn parts(data: &dyn Blocks<f64>, pool: &Pool, r: usize, runs: usize) -> Result<crate::Parts> {
-        crate::probe::run(data, pool, r, runs)
-    }
-
-    fn multiply_adds() -> f64 {
-        crate::probe::rate::<f64>()
-    }
+    };
 }
 
-fn half_step_named<S: Scalar>(name: &str) -> Option<&'static dyn HalfStep<S>> {
-    let all: [&'static dyn HalfStep<S>; 4] = [&mu::Mu, &newton::Newton, &fpa::FPA, &fpa::SIMPLEX];
-    all.into_iter().find(|step| step.name() == name)
-}
+compiled!(f32, mixed::never);
+compiled!(f64, mixed::build);

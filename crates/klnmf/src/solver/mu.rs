@@ -2,31 +2,25 @@
 //!
 //! x ← x ∘ g/c,  g = Kᵀ(a/Kx),  c = Kᵀ1.
 //!
-//! Each step lowers the divergence or leaves it. A zero stays zero for ever. The updates of single weights do not need one
-//! another, so this also holds where some weights are held.
+//! Each step lowers the divergence or leaves it. A zero stays zero for ever. The updates of single weights do
+//! not need one another, so this also holds where some weights are held.
 
-use super::method::{Alternation, Column, Factors, HalfStep, Method};
+use super::method::{Alternation, Built, HalfStep, Moving, Pair};
 use super::{Setup, Side};
-use crate::block::{Block, DictionaryParts, Work};
-use crate::{Mat, Result, Scalar};
+use crate::Scalar;
+use crate::block::{DictionaryParts, Work};
 
 /// The half-step has no state of its own.
 pub struct Mu;
 
 /// Parts, W or H first, and no warm-up.
-pub fn build<'a, T: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Factors<Mat<T>>,
-) -> Result<Box<dyn Method<T> + 'a>> {
+pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
     let (site, order) = (setup.site(factors, HalfStep::<T>::parts(&Mu)), setup.order(Side::H));
     Ok(Box::new(Alternation { site, step: &Mu, order, warm_up: 0 }))
 }
 
 /// The authors' program moves W first.
-pub fn build_authors<'a, T: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Factors<Mat<T>>,
-) -> Result<Box<dyn Method<T> + 'a>> {
+pub fn build_authors<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
     let (site, order) = (setup.site(factors, HalfStep::<T>::parts(&Mu)), setup.order(Side::W));
     Ok(Box::new(Alternation { site, step: &Mu, order, warm_up: 0 }))
 }
@@ -40,15 +34,8 @@ impl<S: Scalar> HalfStep<S> for Mu {
         DictionaryParts::default()
     }
 
-    fn run(
-        &self,
-        blocks: &[Block<'_, S>],
-        x: &mut [S],
-        columns: &mut [Column],
-        steps: usize,
-        measure: bool,
-        work: &mut Work<S>,
-    ) {
+    fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>) {
+        let Moving { blocks, x, columns, steps, measure } = moving;
         let (b, Work { tile, evidence, .. }) = (&blocks[0], work);
         for step in 0..steps {
             let measure = measure && step == 0;

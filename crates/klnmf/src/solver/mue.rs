@@ -1,11 +1,11 @@
-//! Extrapolated multiplicative updates: those of [`mu`](super::mu), or of [`smooth`](super::smooth), carried on as in
-//! [`extrapolated`](super::extrapolated).
+//! Extrapolated multiplicative updates: those of [`mu`](super::mu), or of [`smooth`](super::smooth), carried
+//! on as in [`extrapolated`](super::extrapolated).
 
 use super::extrapolated::{Extrapolated, Momentum};
-use super::method::{Factors, HalfStep, Local, Method};
+use super::method::{Built, HalfStep, Local, Method, Pair};
 use super::mu::Mu;
 use super::{Setup, Side, State};
-use crate::{Mat, Result, Scalar};
+use crate::{Result, Scalar};
 
 /// The alternation, its steps and how far it is carried on.
 pub struct Mue<'a, T: Scalar, H> {
@@ -15,21 +15,18 @@ pub struct Mue<'a, T: Scalar, H> {
 }
 
 /// See [`Solver::Mue`](crate::Solver::Mue).
-pub fn build<'a, T: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Factors<Mat<T>>,
-) -> Result<Box<dyn Method<T> + 'a>> {
+pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
     let site = setup.site(factors, HalfStep::<T>::parts(&Mu));
     let walk = Extrapolated::new(site, setup.order(Side::H), factors, false);
     Ok(Box::new(Mue { walk, step: Mu, momentum: Momentum::new(true) }))
 }
 
 impl<T: Scalar, H: HalfStep<T>> Method<T> for Mue<'_, T, H> {
-    fn sweep(&mut self, factors: &mut Factors<Mat<T>>, steps: usize) {
+    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
         self.walk.sweep(&self.step, &mut self.momentum, factors, steps);
     }
 
-    fn latest(&self) -> Option<Factors<Mat<T>>> {
+    fn latest(&self) -> Option<Pair<T>> {
         Some(self.walk.latest())
     }
 

@@ -8,15 +8,16 @@
 //! | g, h | for the four weights of a block: Kᵀt, and the upper triangle of KᵀDiag(u)K |
 //! | d | the change of the four weights |
 //!
-//! For the weights of a block the divergence has the gradient c − g and the Hessian h, with c = Kᵀ1. One pass over the rows brings z
-//! up to date with the change of the block before and adds up g and h; a quadratic program with four variables gives the
-//! next change. The quadratic model knows nothing of the pole at z = 0: a column in which a row with a > 0 has come to zero
-//! steps back. Eight columns are worked in turn with the same four atoms, and their quadratic programs side by side.
+//! For the weights of a block the divergence has the gradient c − g and the Hessian h, with c = Kᵀ1. One pass
+//! over the rows brings z up to date with the change of the block before and adds up g and h; a quadratic
+//! program with four variables gives the next change. The quadratic model knows nothing of the pole at z = 0:
+//! a column in which a row with a > 0 has come to zero steps back. Eight columns are worked in turn with the
+//! same four atoms, and their quadratic programs side by side.
 
 // Loops over the columns of a group index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
-use super::method::{Column, HalfStep};
+use super::method::{HalfStep, Moving};
 use crate::Scalar;
 use crate::block::{Block, DictionaryParts, MOST_BLOCKS, Work, take};
 use crate::cost::Cost;
@@ -52,15 +53,8 @@ impl<S: Scalar> HalfStep<S> for Newton {
         MOST_BLOCKS
     }
 
-    fn run(
-        &self,
-        blocks: &[Block<'_, S>],
-        x: &mut [S],
-        mut columns: &mut [Column],
-        steps: usize,
-        measure: bool,
-        work: &mut Work<S>,
-    ) {
+    fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>) {
+        let Moving { blocks, x, mut columns, steps, measure } = moving;
         for (b, x, z) in each_with_z(blocks, x, &mut work.z) {
             if measure {
                 let keep = Keep { z, p: b.p, height: b.height() };
@@ -129,8 +123,8 @@ impl<T: Scalar> TileMap<T> for KeepAndMeasure<'_, T> {
     }
 }
 
-/// `sweeps` sweeps over the weights of the columns of some blocks, whose z, padded, are in `work.z`; those columns of the
-/// group for which `skip` holds stay as they are.
+/// `sweeps` sweeps over the weights of the columns of some blocks, whose z, padded, are in `work.z`; those
+/// columns of the group for which `skip` holds stay as they are.
 pub fn descend<T: Scalar>(
     blocks: &[Block<'_, T>],
     x: &mut [T],
@@ -296,8 +290,8 @@ impl<T: Scalar> Group<'_, T> {
         for (c, column) in self.columns.iter_mut().flatten().enumerate() {
             for l in 0..weights {
                 let new = T::from_f64(x[l][c]);
-                // All that it adds to Kx is below the floor: it is on its way to zero, and subnormal numbers are slow.
-                // An atom that is zero has no say, and keeps its weight.
+                // All that it adds to Kx is below the floor: it is on its way to zero, and subnormal numbers
+                // are slow. An atom that is zero has no say, and keeps its weight.
                 let k = column.cost.of(0)[first + l];
                 let new = if k > T::ZERO && new * k < column.floor { T::ZERO } else { new };
                 // The change of what is stored, so that z stays true to it.
@@ -308,7 +302,8 @@ impl<T: Scalar> Group<'_, T> {
     }
 }
 
-/// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for eight columns side by side.
+/// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for eight columns side by
+/// side.
 #[inline(always)]
 fn quadratic_program(x: &mut [[f64; C]; B], gradient: &mut [[f64; C]; B], h: &[[f64; C]; H]) {
     let at = |l: usize, m: usize| if l < m { h[FIRST[l] + m - l] } else { h[FIRST[m] + l - m] };

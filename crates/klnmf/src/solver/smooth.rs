@@ -1,4 +1,5 @@
-//! Expectation maximisation with pseudo-counts: the topic model of documents (columns of V) and words (rows), with prior.
+//! Expectation maximisation with pseudo-counts: the topic model of documents (columns of V) and words (rows),
+//! with prior.
 //!
 //! | letter | meaning |
 //! | --- | --- |
@@ -10,13 +11,14 @@
 //!
 //! F(W, H) = D(V‖WH) − α Σ ln(h/N) − β Σ ln w,
 //!
-//! the negative logarithm of the posterior under Dirichlet priors with parameters 1 + α and 1 + β, but for a constant. A
-//! step on H counts how much of the document each topic explains, n = h∘Wᵀ(V/WH), and takes h ← N·(n + α)/(N + rα); a step
-//! on W counts the words of each topic in the same way and takes w ← (n + β)/Σ(n + β). Neither raises F.
+//! the negative logarithm of the posterior under Dirichlet priors with parameters 1 + α and 1 + β, but for a
+//! constant. A step on H counts how much of the document each topic explains, n = h∘Wᵀ(V/WH), and takes h ←
+//! N·(n + α)/(N + rα); a step on W counts the words of each topic in the same way and takes w ← (n + β)/Σ(n +
+//! β). Neither raises F.
 
 use super::Side;
-use super::method::{Column, HalfStep};
-use crate::block::{Block, DictionaryParts, Work};
+use super::method::{HalfStep, Moving};
+use crate::block::{DictionaryParts, Work};
 use crate::{Mat, Scalar};
 
 /// The pseudo-counts.
@@ -46,15 +48,8 @@ impl<S: Scalar> HalfStep<S> for Smooth {
     }
 
     /// x ← x∘g: the counts, without the pseudo-counts.
-    fn run(
-        &self,
-        blocks: &[Block<'_, S>],
-        x: &mut [S],
-        columns: &mut [Column],
-        steps: usize,
-        measure: bool,
-        work: &mut Work<S>,
-    ) {
+    fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>) {
+        let Moving { blocks, x, columns, steps, measure } = moving;
         debug_assert_eq!(steps, 1, "the counts are brought back to topics and documents after every step");
         let (b, Work { tile, evidence, .. }) = (&blocks[0], work);
         b.evidence(x, measure, tile, evidence);

@@ -4,9 +4,11 @@ use crate::{Error, Mat, Result, Scalar, Solver};
 use std::collections::BTreeMap;
 
 /// The state of a run between two iterations: taken out with [`Run::state`](crate::Run::state), put back with
-/// [`Problem::resume`](crate::Problem::resume). A run that is cut and continued gives the same bits as one that is not.
+/// [`Problem::resume`](crate::Problem::resume). A run that is cut and continued gives the same bits as one
+/// that is not.
 ///
-/// Numbers and arrays have names and are all in f64, which holds f32 exactly, so that any format can store them.
+/// Numbers and arrays have names and are all in f64, which holds f32 exactly, so that any format can store
+/// them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// The solver that it belongs to.

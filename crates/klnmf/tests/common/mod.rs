@@ -82,9 +82,9 @@ pub struct Known {
     pub optimum: f64,
 }
 
-/// Draws W, an optimal H with zeros and a dual t = −y that satisfies the optimality conditions, and derives
-/// V = t∘(WH): Wᵀt = Wᵀ1 on the atoms in use, ≤ elsewhere. With `zeros`, every eighth row of V is zero (t = 0 there): the
-/// case in which the support form matters.
+/// Draws W, an optimal H with zeros and a dual t = −y that satisfies the optimality conditions, and derives V
+/// = t∘(WH): Wᵀt = Wᵀ1 on the atoms in use, ≤ elsewhere. With `zeros`, every eighth row of V is zero (t = 0
+/// there): the case in which the support form matters.
 pub fn known_optimum(seed: u64, n: usize, m: usize, r: usize, active: usize, zeros: bool) -> Known {
     let mut random = Random(seed);
     let mut w = random.matrix(n, r, 0.0, 1.0);
@@ -95,7 +95,8 @@ pub fn known_optimum(seed: u64, n: usize, m: usize, r: usize, active: usize, zer
     let largest = free.iter().fold(0.0f64, |a, &i| a.max(e[i].abs()));
     e.iter_mut().for_each(|x| *x *= 0.5 / largest.max(1e-300));
     if zeros {
-        // e = −1 on the zero rows; the others make up for it with a correction in the span of the active atoms.
+        // e = −1 on the zero rows; the others make up for it with a correction in the span of the active
+        // atoms.
         (0..n).filter(|i| i % 8 == 0).for_each(|i| e[i] = -1.0);
         balance(&mut e, &w, active, &free);
         assert!(free.iter().all(|&i| e[i] > -1.0), "t must be positive on the support");
@@ -119,8 +120,8 @@ pub fn known_optimum(seed: u64, n: usize, m: usize, r: usize, active: usize, zer
     Known { v, w, h, optimum }
 }
 
-/// Changes e on the rows `free` so that it is orthogonal to the first `active` columns of w, over all rows, by a
-/// correction in their span: the normal equations, solved by elimination.
+/// Changes e on the rows `free` so that it is orthogonal to the first `active` columns of w, over all rows,
+/// by a correction in their span: the normal equations, solved by elimination.
 fn balance(e: &mut [f64], w: &Mat<f64>, active: usize, free: &[usize]) {
     let mut system: Vec<Vec<f64>> = (0..active)
         .map(|k| {
@@ -142,7 +143,8 @@ fn balance(e: &mut [f64], w: &Mat<f64>, active: usize, free: &[usize]) {
     }
 }
 
-/// Makes e zero but on the rows `free`, and orthogonal to the first `active` columns of w; twice, for the rounding.
+/// Makes e zero but on the rows `free`, and orthogonal to the first `active` columns of w; twice, for the
+/// rounding.
 fn project_out(e: &mut [f64], w: &Mat<f64>, active: usize, free: &[usize]) {
     (0..e.len()).filter(|i| !free.contains(i)).for_each(|i| e[i] = 0.0);
     balance(e, w, active, free);
@@ -157,8 +159,9 @@ pub fn close(a: f64, b: f64, relative: f64) -> bool {
     (a - b).abs() <= relative * a.abs().max(b.abs())
 }
 
-/// Runs the other tests of this binary once more at every instruction level that the processor has; `me` is the test that asks.
-/// Levels that it lacks are named on the error stream, which the test runner does not capture.
+/// Runs the other tests of this binary once more at every instruction level that the processor has; `me` is
+/// the test that asks. Levels that it lacks are named on the error stream, which the test runner does not
+/// capture.
 pub fn at_every_level(me: &str) {
     use std::io::Write;
     let levels = klnmf::instruction_levels();
@@ -178,7 +181,8 @@ pub fn at_every_level(me: &str) {
     }
 }
 
-/// Whether this is the process in which the test `me` runs alone; if not, starts that process and waits for it.
+/// Whether this is the process in which the test `me` runs alone; if not, starts that process and waits for
+/// it.
 pub fn alone(me: &str, variable: (&str, &str)) -> bool {
     if std::env::var_os("KLNMF_TEST_ALONE").is_some_and(|name| name == me) {
         return true;

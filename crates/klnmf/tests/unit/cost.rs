@@ -1,4 +1,5 @@
-//! Gap, best ray, update and prox against the objective itself, with costs per column, a ridge and held weights.
+//! Gap, best ray, update and prox against the objective itself, with costs per column, a ridge and held
+//! weights.
 
 use super::*;
 use crate::block::{ColumnData, DictionaryParts, Evidence, HalfProblem, Terms};
@@ -239,7 +240,8 @@ fn half_steps_minimise_the_penalised_objective() {
             let mut before = f64::INFINITY;
             for round in 0..count / 5 {
                 let value = half_step(&mut half, step, &kt, &mut x, &mut columns, 5, true);
-                // The primal-dual half-step never rises; Newton may, without its extrapolation around it, at first.
+                // The primal-dual half-step never rises; Newton may, without its extrapolation around it, at
+                // first.
                 if step.name() != "newton" || round > 3 {
                     assert!(value <= before * (1.0 + 1e-12), "{} {value} {before}", step.name());
                 }

@@ -1,23 +1,29 @@
-//! Topic models: documents as mixtures of topics, topics as distributions over words (PLSA; with pseudo-counts, LDA's MAP).
+//! Topic models: documents as mixtures of topics, topics as distributions over words (PLSA; with
+//! pseudo-counts, LDA's MAP).
 //!
-//! V holds counts, words × documents. With topics W (columns sum to 1) and a document's weights x (on the simplex) the
-//! log-likelihood is Σ v log(Wx). A Poisson factorisation has the same fit: scale the columns of W to sum 1 and the rows
-//! of H the other way; then the columns of H sum to the lengths of the documents at the optimum, and dividing by that sum
-//! gives x. [`to_topics`] and [`to_poisson`] convert, exactly.
+//! V holds counts, words × documents. With topics W (columns sum to 1) and a document's weights x (on the
+//! simplex) the log-likelihood is Σ v log(Wx). A Poisson factorisation has the same fit: scale the columns of
+//! W to sum 1 and the rows of H the other way; then the columns of H sum to the lengths of the documents at
+//! the optimum, and dividing by that sum gives x. [`to_topics`] and [`to_poisson`] convert, exactly.
 //!
-//! Pseudo-counts α for every topic in a document and β for every word in a topic are Dirichlet priors 1 + α and 1 + β.
-//! For fixed topics the smoothed problem is again a decomposition, with r more rows: α in V and the identity in W add
-//! −α Σ log x. So its optimum and its certificate come from [`decompose`](crate::decompose) as they are: along a ray both
-//! objectives differ by a constant, and the gap of the larger problem is the gap of the document, in nats.
+//! Pseudo-counts α for every topic in a document and β for every word in a topic are Dirichlet priors 1 + α
+//! and 1 + β. For fixed topics the smoothed problem is again a decomposition, with r more rows: α in V and
+//! the identity in W add −α Σ log x. So its optimum and its certificate come from
+//! [`decompose`](crate::decompose) as they are: along a ray both objectives differ by a constant, and the gap
+//! of the larger problem is the gap of the document, in nats.
 
-use crate::block::{Blocks, ColumnData, DictionaryParts};
-use crate::decompose::{DecomposeSettings, Decomposer};
-use crate::matrix::{Matrix, Order, Sparse};
+mod weights;
+
+use weights::to_distributions;
+pub use weights::{Weights, log_likelihoods, perplexity, to_poisson, to_topics, topic_weights};
+
+use crate::block::{Blocks, DictionaryParts};
+use crate::matrix::Matrix;
 use crate::parallel::{Pool, check_threads};
 use crate::problem::Problem;
 use crate::solver::Side;
 use crate::solver::extrapolated::{Extrapolated, Momentum};
-use crate::solver::method::{Factors, Local, Method, alternate};
+use crate::solver::method::{Factors, Local, Method, Pair, alternate};
 use crate::solver::mue::Mue;
 use crate::solver::smooth::Smooth;
 use crate::{Error, Mat, Result, Scalar, Settings, Solver, Status};
@@ -46,7 +52,8 @@ pub struct TopicSettings {
     pub max_iter: usize,
     /// Done when ten accesses gain less than this, in nats for each word of the corpus. 0 never stops early.
     pub tol: f64,
-    /// The gap that a document's weights must reach in the end, in nats for each of its words and pseudo-counts.
+    /// The gap that a document's weights must reach in the end, in nats for each of its words and
+    /// pseudo-counts.
     pub weights_tol: f64,
     /// Stop after this much time on the clock; [`topics`] then still finds the weights of the documents.
     pub time_limit: Option<Duration>,
@@ -132,33 +139,6 @@ impl TopicModel {
     }
 }
 
-/// The weights of documents for given topics, with a certificate each.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Weights {
-    /// Topics × documents; columns sum to 1. An empty document says nothing and has even weights.
-    pub weights: Mat<f64>,
-    /// For every document: no other weights have a log-posterior (log-likelihood if α = 0) higher by more than this, in nats.
-    pub gaps: Vec<f64>,
-    /// For every document: Σ v log(Wx), without the multinomial coefficient.
-    pub log_likelihood: Vec<f64>,
-    /// How many documents did not reach the tolerance.
-    pub unconverged: usize,
-    /// Why it ended.
-    pub status: Status,
-}
-
-impl Weights {
-    /// exp(−log-likelihood for each word) of a corpus with that many words.
-    pub fn perplexity(&self, words: f64) -> f64 {
-        perplexity(self.log_likelihood.iter().sum(), words)
-    }
-}
-
-/// exp(−L/N), the perplexity of N words with log-likelihood L; 1 if there are no words.
-pub fn perplexity(log_likelihood: f64, words: f64) -> f64 {
-    if words > 0.0 { (-log_likelihood / words).exp() } else { 1.0 }
-}
-
 /// What the fitting tells its caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TopicInfo {
@@ -172,7 +152,8 @@ pub struct TopicInfo {
 
 /// Fits `k` topics to V, words × documents.
 ///
-/// `watch` is told from time to time how far it has come; if it breaks, the topics so far are returned, with weights.
+/// `watch` is told from time to time how far it has come; if it breaks, the topics so far are returned, with
+/// weights.
 ///
 /// ```
 /// use klnmf::{Mat, TopicSettings, topics};
@@ -240,7 +221,8 @@ fn fit(
     let status = judge.verdict.unwrap_or(Status::IterationLimit);
     let mut topics = w;
     to_distributions(&mut topics);
-    // They are wanted also if the work was to end: without them the topics would say nothing of the documents.
+    // They are wanted also if the work was to end: without them the topics would say nothing of the
+    // documents.
     let convex = TopicSettings { time_limit: None, stop: None, ..settings.clone() };
     let weights = topic_weights(problem.matrix(), &topics, &convex, &|_| ())?;
     let mut model = TopicModel { topics, weights, iterations, status };
@@ -292,11 +274,11 @@ impl Judge<'_> {
     }
 }
 
-/// Expectation maximisation with the pseudo-counts from the given factors on: how many accesses it took, and Wᵀ. In f32 if
-/// that is fine enough for the tolerance: the weights are found anew in f64 afterwards.
+/// Expectation maximisation with the pseudo-counts from the given factors on: how many accesses it took, and
+/// Wᵀ. In f32 if that is fine enough for the tolerance: the weights are found anew in f64 afterwards.
 fn smooth(
     problem: &Problem<'_, f64>,
-    mut factors: Factors<Mat<f64>>,
+    mut factors: Pair<f64>,
     before: usize,
     judge: &mut Judge<'_>,
 ) -> (usize, Mat<f64>) {
@@ -315,7 +297,7 @@ fn smooth(
 fn smooth_in<T: Scalar>(
     data: [&dyn Blocks<T>; 2],
     pool: &Pool,
-    factors: &mut Factors<Mat<T>>,
+    factors: &mut Pair<T>,
     before: usize,
     judge: &mut Judge<'_>,
 ) -> usize {
@@ -338,117 +320,4 @@ fn smooth_in<T: Scalar>(
         }
     }
     taken
-}
-
-/// Scales every column to sum 1; one that is zero becomes even.
-fn to_distributions(x: &mut Mat<f64>) {
-    let n = x.rows();
-    for column in x.as_mut_slice().chunks_mut(n) {
-        let sum: f64 = column.iter().sum();
-        column.iter_mut().for_each(|x| *x = if sum > 0.0 { *x / sum } else { 1.0 / n as f64 });
-    }
-}
-
-/// The topic model of a Poisson factorisation: topics, weights, and what the columns of WH sum to.
-///
-/// Topics × weights × sizes is exactly W·H, up to rounding.
-pub fn to_topics(w: &Mat<f64>, h: &Mat<f64>) -> (Mat<f64>, Mat<f64>, Vec<f64>) {
-    let (mut topics, mut weights, scales) = (w.clone(), h.clone(), w.col_sums());
-    to_distributions(&mut topics);
-    for column in weights.as_mut_slice().chunks_mut(scales.len()) {
-        column.iter_mut().zip(&scales).for_each(|(x, scale)| *x *= scale);
-    }
-    let sizes = weights.col_sums();
-    to_distributions(&mut weights);
-    (topics, weights, sizes)
-}
-
-/// The Poisson factorisation of a topic model for documents of these sizes.
-pub fn to_poisson(topics: &Mat<f64>, weights: &Mat<f64>, sizes: &[f64]) -> (Mat<f64>, Mat<f64>) {
-    let mut h = weights.clone();
-    for (column, size) in h.as_mut_slice().chunks_mut(topics.cols()).zip(sizes) {
-        column.iter_mut().for_each(|x| *x *= size);
-    }
-    (topics.clone(), h)
-}
-
-/// The weights of documents for given topics (words × topics, scaled to columns that sum to 1), each with its certificate.
-///
-/// `progress` is told now and then how many documents are done. A word that no topic has, in a document that holds it, is
-/// an error: its probability is zero.
-pub fn topic_weights<'a>(
-    v: impl Into<Matrix<'a, f64>>,
-    topics: &Mat<f64>,
-    settings: &TopicSettings,
-    progress: &(dyn Fn(usize) + Sync),
-) -> Result<Weights> {
-    let v = v.into();
-    settings.validate()?;
-    let mut topics = topics.clone();
-    to_distributions(&mut topics);
-    let (alpha, k) = (settings.topic_prior, topics.cols());
-    let convex = DecomposeSettings {
-        tol: settings.weights_tol,
-        threads: settings.threads,
-        time_limit: settings.time_limit,
-        stop: settings.stop.clone(),
-        ..DecomposeSettings::default()
-    };
-    let found = if alpha > 0.0 {
-        let (v, topics) = (with_pseudo_counts(v, k, alpha)?, with_identity(&topics));
-        Decomposer::new(&topics, settings.threads)?.decompose_with(&v, &convex, progress)?
-    } else {
-        Decomposer::new(&topics, settings.threads)?.decompose_with(v, &convex, progress)?
-    };
-    let mut weights = found.h;
-    let gaps = found.columns.iter().map(|c| c.gap).collect();
-    let unconverged = found.columns.iter().filter(|c| !c.converged).count();
-    to_distributions(&mut weights);
-    let log_likelihood = log_likelihoods(v, &topics, &weights)?;
-    Ok(Weights { weights, gaps, log_likelihood, unconverged, status: found.status })
-}
-
-/// V with k more rows that hold α; a document without words stays empty.
-fn with_pseudo_counts(v: Matrix<'_, f64>, k: usize, alpha: f64) -> Result<Sparse<f64>> {
-    let columns = ColumnData::new(&Pool::new(1)?, v)?;
-    let view = columns.view();
-    let (n, m) = (view.rows(), view.cols());
-    Sparse::from_triplets(n + k, m, Order::Columns, |put| {
-        for j in 0..m {
-            let mut empty = true;
-            for (at, x) in view.column_values(j).iter().enumerate().filter(|(_, x)| **x != 0.0) {
-                empty = false;
-                put(view.row_of(j, at), j, *x)?;
-            }
-            if !empty {
-                (0..k).try_for_each(|i| put(n + i, j, alpha))?;
-            }
-        }
-        Ok::<(), Error>(())
-    })
-}
-
-/// W with the identity below it.
-fn with_identity(topics: &Mat<f64>) -> Mat<f64> {
-    let (n, k) = (topics.rows(), topics.cols());
-    Mat::from_fn(n + k, k, |i, j| if i < n { topics[(i, j)] } else { f64::from(u8::from(i - n == j)) })
-}
-
-/// Σ v log(Wx) of every document.
-pub fn log_likelihoods<'a>(
-    v: impl Into<Matrix<'a, f64>>,
-    topics: &Mat<f64>,
-    weights: &Mat<f64>,
-) -> Result<Vec<f64>> {
-    let v = v.into();
-    crate::check_factors(v, topics, weights)?;
-    let columns = ColumnData::new(&Pool::new(1)?, v)?;
-    let (view, wt) = (columns.view(), topics.transpose());
-    Ok((0..view.cols())
-        .map(|j| {
-            let entries = view.column_values(j).iter().enumerate().filter(|(_, x)| **x > 0.0);
-            let x = weights.col(j);
-            entries.map(|(at, v)| v * crate::kernel::dot(wt.col(view.row_of(j, at)), x).ln()).sum()
-        })
-        .collect())
 }
