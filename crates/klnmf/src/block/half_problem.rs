@@ -40,7 +40,7 @@ impl<'a, S: Scalar> HalfProblem<'a, S> {
         let q = if gathers { 1 } else { width };
         let gathered = |per_row: usize| vec![S::ZERO; if gathers { padded::<S>(p) * per_row } else { 0 }];
         let make = || {
-            let load = Load { a: vec![], k: gathered(r), shares: gathered(1) };
+            let load = Load { a: vec![], k: gathered(r), shares: gathered(1), c: vec![] };
             (load, Work::new(p, q, r, parts.arrays))
         };
         let scratch = pool.each(make);

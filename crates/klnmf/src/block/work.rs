@@ -12,6 +12,8 @@ pub struct Load<S> {
     pub k: Vec<S>,
     /// The shares of these rows.
     pub shares: Vec<S>,
+    /// c of every column, where entries have weights.
+    pub c: Vec<S>,
 }
 
 /// A thread's memory for a method. What a method does not touch stays untouched zero pages and costs nothing.
