@@ -14,6 +14,9 @@ mod column_data;
 mod dense;
 mod dictionary;
 mod half_problem;
+#[cfg(test)]
+#[path = "../../tests/unit/masked.rs"]
+mod masked;
 mod sparse;
 mod work;
 

@@ -1,0 +1,99 @@
+//! A storage of its own, to test the seam: dense columns of which some entries are missing, with entry
+//! weights ω of 0 and 1. Every half-step must work with it as it is, and with a cost for every column.
+//!
+//! α = ω∘a is V with zeros where entries are missing, and c = Kᵀω takes the place of Kᵀ1.
+
+use super::dense::panel_width;
+use super::{Atoms, Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Load, Loaded, Terms};
+use crate::cost::Cost;
+use crate::parallel::Pool;
+use crate::solver::Compiled;
+use crate::solver::method::{Column, HalfStep, half_step};
+use crate::{DecomposeSettings, Mat, Scalar, decompose};
+use std::ops::Range;
+
+/// α and ω, column after column, and Σα of the columns.
+pub struct Masked<S> {
+    pub rows: usize,
+    pub alpha: Vec<S>,
+    pub omega: Vec<S>,
+    pub sums: Vec<f64>,
+}
+
+impl<S: Scalar> Blocks<S> for Masked<S> {
+    fn shape(&self) -> (usize, usize) {
+        (self.rows, self.sums.len())
+    }
+    fn sums(&self) -> &[f64] {
+        &self.sums
+    }
+    fn panel(&self, arrays: bool) -> usize {
+        panel_width(self.rows, self.sums.len(), arrays)
+    }
+    fn most_rows(&self) -> usize {
+        self.rows
+    }
+    fn gathers(&self) -> bool {
+        false
+    }
+    fn load<'a>(
+        &'a self,
+        cols: Range<usize>,
+        _: usize,
+        dictionary: &'a Dictionary<S>,
+        room: &'a mut Load<S>,
+    ) -> Loaded<'a, S> {
+        let (p, q, r) = (self.rows, cols.len(), dictionary.r);
+        let packed = dictionary.layout.packed.as_ref().expect("a dictionary for dense columns is packed");
+        let here = cols.start * p..cols.end * p;
+        room.c.clear();
+        room.c.resize(r * q, S::ZERO);
+        packed.multiply_transposed(&(0..p), &self.omega[here.clone()], q, &mut room.c);
+        let mut one = Some(Block {
+            first: cols.start,
+            p,
+            q,
+            r,
+            a: &self.alpha[here],
+            k: Atoms::Packed(packed),
+            atoms: &dictionary.layout.atoms,
+            k_sum: &dictionary.sums.k_sum,
+            shares: &dictionary.sums.shares,
+            cost: Cost { c: &room.c, stride: r, ..dictionary.cost() },
+            sums: &self.sums[cols],
+        });
+        Loaded::new(|| one.take())
+    }
+}
+
+/// Every half-step finds the optimum of the observed rows alone.
+#[test]
+fn missing_entries_do_not_count() {
+    let (n, m, r) = (40, 30, 5);
+    let number = |i: usize| ((i * 7919 + 13) % 1009) as f64 / 1009.0;
+    let w = Mat::from_fn(n, r, |i, k| number(i * 31 + k * 977) + 0.01);
+    let seen = |i: usize, j: usize| (i * 5 + j * 3) % 7 != 0;
+    let v = Mat::from_fn(n, m, |i, j| (9.0 * number(i * 101 + j * 53)).floor());
+    let alpha = Mat::from_fn(n, m, |i, j| if seen(i, j) { v[(i, j)] } else { 0.0 });
+    let omega = Mat::from_fn(n, m, |i, j| f64::from(u8::from(seen(i, j))));
+    let data = Masked { rows: n, sums: alpha.col_sums(), alpha: alpha.into_vec(), omega: omega.into_vec() };
+    let (pool, parts) = (Pool::new(2).unwrap(), DictionaryParts { shares: true, atoms: true, arrays: true });
+    let mut half = HalfProblem::new(&data, &pool, r, parts, Terms::default());
+    let settings = DecomposeSettings { tol: 1e-12, ..DecomposeSettings::default() };
+    let want: f64 = (0..m)
+        .map(|j| {
+            let rows: Vec<usize> = (0..n).filter(|&i| seen(i, j)).collect();
+            let v = Mat::from_fn(rows.len(), 1, |i, _| v[(rows[i], j)]);
+            let w = Mat::from_fn(rows.len(), r, |i, k| w[(rows[i], k)]);
+            decompose(&v, &w, &settings).unwrap().divergence()
+        })
+        .sum();
+    for (name, count) in [("mu", 20_000), ("newton", 200), ("fpa", 3000), ("simplex", 3000)] {
+        let step: &dyn HalfStep<f64> = <f64 as Compiled>::half_step(name).unwrap();
+        let mut x = Mat::from_fn(r, m, |_, _| 1.0);
+        let mut columns = vec![Column::default(); m];
+        half_step(&mut half, step, &w.transpose(), &mut x, &mut columns, count, false);
+        let found = half_step(&mut half, step, &w.transpose(), &mut x, &mut columns, 1, true);
+        assert!((found - want).abs() < 1e-6 * want, "{name}: {found} for {want}");
+    }
+}
