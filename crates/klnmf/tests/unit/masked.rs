@@ -72,7 +72,7 @@ fn missing_entries_do_not_count() {
     let (n, m, r) = (40, 30, 5);
     let number = |i: usize| ((i * 7919 + 13) % 1009) as f64 / 1009.0;
     let w = Mat::from_fn(n, r, |i, k| number(i * 31 + k * 977) + 0.01);
-    let seen = |i: usize, j: usize| (i * 5 + j * 3) % 7 != 0;
+    let seen = |i: usize, j: usize| !(i * 5 + j * 3).is_multiple_of(7);
     let v = Mat::from_fn(n, m, |i, j| (9.0 * number(i * 101 + j * 53)).floor());
     let alpha = Mat::from_fn(n, m, |i, j| if seen(i, j) { v[(i, j)] } else { 0.0 });
     let omega = Mat::from_fn(n, m, |i, j| f64::from(u8::from(seen(i, j))));
