@@ -108,8 +108,9 @@ impl<S: Scalar> Cost<'_, S> {
         if sum == 0.0 {
             return self.clear(column, x);
         }
-        let ray = S::from_f64(self.ray(column, sum, x));
-        x.iter_mut().for_each(|x| *x *= ray);
+        // In f64, where the factor does not overflow.
+        let ray = self.ray(column, sum, x);
+        x.iter_mut().for_each(|x| *x = S::from_f64(x.to_f64() * ray));
     }
 
     /// Free weights that cost something become zero: the optimum of a column without data. An atom that is
@@ -265,13 +266,13 @@ impl Cost<'_, f64> {
     /// it is not negative yet.
     fn best_scale(&self, column: usize, sum: f64, g: &[f64], pull: f64, low: f64) -> f64 {
         let falls = |s: f64| pull + self.excess(column, g, s, |e, g| e * g) / self.ridge > sum / s;
-        let mut low = low.min(LARGEST);
+        let mut low = low.clamp(SMALLEST, LARGEST);
         let mut high = low;
         while !falls(high) && high < LARGEST {
             high *= 2.0;
         }
         for _ in 0..BISECTIONS {
-            let middle = (low * high).sqrt();
+            let middle = low.sqrt() * high.sqrt();
             if falls(middle) { high = middle } else { low = middle }
         }
         low

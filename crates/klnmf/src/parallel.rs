@@ -86,7 +86,7 @@ impl Pool {
     }
 }
 
-/// Checks that a pool of so many threads can be had.
+/// Checks that the number of threads is at most 1024.
 pub fn check_threads(threads: usize) -> Result<()> {
     if threads <= MOST {
         return Ok(());
@@ -98,7 +98,7 @@ pub fn check_threads(threads: usize) -> Result<()> {
 pub struct PerThread<S>(Vec<Mutex<S>>);
 
 impl<S> PerThread<S> {
-    /// Lends the calling thread its value. The lock is never contended: it only convinces the compiler.
+    /// Lends the calling thread its value. Threads of the pool never wait for each other here.
     pub fn with<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
         let mine = rayon::current_thread_index().unwrap_or(0) % self.0.len();
         f(&mut self.0[mine].lock().unwrap_or_else(PoisonError::into_inner))

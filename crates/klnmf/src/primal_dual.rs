@@ -51,7 +51,7 @@ impl<S: Scalar> PrimalDual<'_, S> {
     pub fn primal(&mut self, b: &Block<'_, S>) {
         let Self { prox, x, x_bar, tau, g, simplex, .. } = self;
         let (cost, r, n) = (&b.cost, b.r, b.q * b.r);
-        if *prox == Prox::Simplex && cost.held == 0 {
+        if *prox == Prox::Simplex && cost.held == 0 && cost.ridge == S::ZERO {
             let [u, s] = simplex;
             return cost.prox_on_simplex(b.sums, &mut x[..n], &mut x_bar[..n], tau, g, [u, s]);
         }

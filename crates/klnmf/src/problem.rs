@@ -8,6 +8,7 @@ use crate::parallel::{Pool, total};
 use crate::run::Run;
 use crate::solver::State;
 use crate::{Error, Mat, Result, Scalar, init};
+use rayon::prelude::*;
 use std::ops::ControlFlow;
 
 /// The share of entries that are not zero below which V counts as sparse, however it is stored.
@@ -30,6 +31,8 @@ pub struct Problem<'v, T: Scalar> {
     pub(crate) halves: [ColumnData<'v, T>; 2],
     /// ΣV.
     pub(crate) sum: f64,
+    /// Whether few entries are not zero. It does not depend on how V is stored.
+    pub(crate) sparse: bool,
 }
 
 impl<'v, T: Scalar> Problem<'v, T> {
@@ -46,7 +49,10 @@ impl<'v, T: Scalar> Problem<'v, T> {
         if !sum.is_finite() {
             return Err(Error::SumOverflow);
         }
-        Ok(Self { pool, halves, sum })
+        let counts = v.values().par_chunks(1 << 16).map(|x| x.iter().filter(|x| **x != T::ZERO).count());
+        let nnz = pool.run(|| counts.sum::<usize>());
+        let sparse = (nnz as f64) < SPARSE * v.rows() as f64 * v.cols() as f64;
+        Ok(Self { pool, halves, sum, sparse })
     }
 
     /// V by columns.
@@ -59,12 +65,6 @@ impl<'v, T: Scalar> Problem<'v, T> {
         self.sum
     }
 
-    /// Whether few entries are not zero. It does not depend on how V is stored.
-    pub(crate) fn is_sparse(&self) -> bool {
-        let v = self.matrix();
-        (v.nnz() as f64) < SPARSE * v.rows() as f64 * v.cols() as f64
-    }
-
     /// The start (W, H) that `settings.init` and `settings.seed` describe.
     pub fn init(&self, rank: usize, settings: &Settings) -> Result<(Mat<T>, Mat<T>)> {
         init::start(self, rank, settings)
@@ -74,7 +74,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
     pub fn factorize(&self, rank: usize, settings: &Settings) -> Result<Solution<T>> {
         settings.validate()?;
         let (w, h) = self.init(rank, settings)?;
-        // Nobody watches.
+        // No callback, so no certificates between the tests of the tolerance.
         let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };
         self.factorize_from(w, h, &settings, |_| ControlFlow::Continue(()))
     }

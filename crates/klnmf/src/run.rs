@@ -66,6 +66,12 @@ impl<'a, T: Scalar> Run<'a, T> {
         let rank = state.arrays.get("h").map_or(0, |h| h.rows());
         let mut factors = Factors { wt: Mat::zeros(rank, v.rows()), h: Mat::zeros(rank, v.cols()) };
         factors.load("", state)?;
+        check_factors(v, &factors.wt.transpose(), &factors.h)?;
+        for (name, value) in described::<T>(settings) {
+            if state.number(name)?.to_bits() != value.to_bits() {
+                return Err(Error::State(format!("it was made with another {}", &name["with.".len()..])));
+            }
+        }
         Self::begin(problem, factors, settings, Some(state))
     }
 
@@ -106,8 +112,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         };
         let method = T::method(&setup, &mut factors, info.divergence, state)?;
         info.precision = precision::<T>(&*method);
-        let sparse = problem.is_sparse();
-        let inner = settings.inner.unwrap_or(if sparse { spec.inner_sparse } else { spec.inner });
+        let inner = settings.inner.unwrap_or(if problem.sparse { spec.inner_sparse } else { spec.inner });
         let test = state.map_or(Ok(1.0), |state| state.number("test"))? != 0.0;
         Ok(Self {
             problem,
@@ -170,7 +175,8 @@ impl<'a, T: Scalar> Run<'a, T> {
         if self.show || self.test {
             self.certify();
         }
-        if self.test && self.method.wants_progress() {
+        // Never because of a limit, so that a run with a higher one sees the same.
+        if self.method.wants_progress() && self.iteration / TEST_EVERY > before / TEST_EVERY {
             self.method.observe(&self.info);
         }
     }
@@ -180,6 +186,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         let mut state = State::new(self.settings.solver);
         (state.iteration, state.seconds) = (self.iteration, self.clock.worked.as_secs_f64());
         state.put("test", f64::from(u8::from(self.test)));
+        described::<T>(self.settings).iter().for_each(|(name, value)| state.put(name, *value));
         self.factors.save("", &mut state);
         self.method.save(&mut state);
         state
@@ -187,10 +194,10 @@ impl<'a, T: Scalar> Run<'a, T> {
 
     /// The result, with its certificate.
     pub fn finish(mut self, status: Status) -> Result<Solution<T>> {
-        if let Some(latest) = self.method.latest() {
-            if !self.fresh {
-                self.certify();
-            }
+        if !self.fresh {
+            self.certify();
+        }
+        if let Some(latest) = self.method.latest(self.info.divergence) {
             let (shown, info) = (self.factors.clone(), self.info);
             self.factors = latest;
             self.normalize();
@@ -232,6 +239,17 @@ impl<'a, T: Scalar> Run<'a, T> {
         let gap = of(Side::H, info.gap_h).max(of(Side::W, info.gap_w));
         info.divergence.is_finite() && gap <= self.settings.tol * self.problem.sum
     }
+}
+
+/// The settings that a state depends on, and the precision of the data.
+fn described<T>(settings: &Settings) -> [(&'static str, f64); 5] {
+    [
+        ("with.precision", 8.0 * size_of::<T>() as f64),
+        ("with.update", settings.update as usize as f64),
+        ("with.fixed", settings.fixed as f64),
+        ("with.inner", settings.inner.map_or(0.0, |inner| inner as f64)),
+        ("with.rho", settings.rho.unwrap_or(0.0)),
+    ]
 }
 
 fn precision<T: Scalar>(method: &dyn Method<T>) -> Precision {

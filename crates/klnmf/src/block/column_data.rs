@@ -16,13 +16,12 @@ pub enum ColumnData<'v, T: Scalar> {
 
 impl<'v, T: Scalar> ColumnData<'v, T> {
     pub fn new(pool: &Pool, v: Matrix<'v, T>) -> Result<Self> {
+        let shape = (v.rows(), v.cols());
         Ok(match (v.storage(), v.order()) {
             (Storage::Dense(data), Order::Columns) => {
-                Self::Dense(DenseColumns::new(pool, v.rows(), Cow::Borrowed(data)))
+                Self::Dense(DenseColumns::new(pool, shape, Cow::Borrowed(data)))
             }
-            (Storage::Dense(data), Order::Rows) => {
-                Self::Dense(DenseColumns::transposed(pool, v.rows(), data)?)
-            }
+            (Storage::Dense(data), Order::Rows) => Self::Dense(DenseColumns::transposed(pool, shape, data)?),
             (Storage::Sparse { .. }, Order::Columns) => Self::Sparse(SparseColumns::borrowed(pool, v)),
             (Storage::Sparse { .. }, Order::Rows) => {
                 Self::Sparse(SparseColumns::owned(pool, pool.run(|| Sparse::reordered(v))?))
@@ -60,6 +59,6 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
 pub fn largest_block(rows: usize, cols: usize, longest: Option<usize>) -> (usize, usize) {
     match longest {
         Some(longest) => (gathered_rows(longest), 1),
-        None => (rows, panel_width(rows, cols, true)),
+        None => (rows, panel_width(rows, cols, true, 1)),
     }
 }

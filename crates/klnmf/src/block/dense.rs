@@ -23,22 +23,22 @@ pub struct DenseColumns<'v, T: Scalar> {
 
 impl<'v, T: Scalar> DenseColumns<'v, T> {
     /// Columns of `rows` numbers each, as they lie.
-    pub fn new(pool: &Pool, rows: usize, data: Cow<'v, [T]>) -> Self {
-        let mut sums = vec![0.0; data.len() / rows];
+    pub fn new(pool: &Pool, (rows, cols): (usize, usize), data: Cow<'v, [T]>) -> Self {
+        let mut sums = vec![0.0; cols];
         let mut units = vec![(); sums.len()];
         pool.panels(64, (&mut sums, 1), (&mut units, 1), |first, sums, _| {
-            let columns = data[first * rows..].chunks_exact(rows);
-            sums.iter_mut().zip(columns).for_each(|(sum, a)| *sum = a.iter().map(|a| a.to_f64()).sum());
+            for (j, sum) in (first..).zip(sums) {
+                *sum = data[j * rows..][..rows].iter().map(|a| a.to_f64()).sum();
+            }
         });
         Self { rows, data, sums }
     }
 
     /// The same from lines that are rows.
-    pub fn transposed(pool: &Pool, rows: usize, data: &[T]) -> Result<Self> {
-        let cols = data.len() / rows;
+    pub fn transposed(pool: &Pool, (rows, cols): (usize, usize), data: &[T]) -> Result<Self> {
         let mut copy = Mat::try_zeros(rows, cols)?;
         transpose_into(pool, (cols, data), &mut copy);
-        Ok(Self::new(pool, rows, Cow::Owned(copy.into_vec())))
+        Ok(Self::new(pool, (rows, cols), Cow::Owned(copy.into_vec())))
     }
 
     /// All numbers.
@@ -47,14 +47,14 @@ impl<'v, T: Scalar> DenseColumns<'v, T> {
     }
 }
 
-/// Columns in a panel of a dense matrix; see [`Blocks::panel`].
-pub fn panel_width(rows: usize, cols: usize, arrays: bool) -> usize {
-    // Eight panels or more, in multiples of the number of columns that the kernels take at a time. Every
-    // panel reads the dictionary again. Where that comes from memory, panels are wider, and even arrays are
-    // kept for eight columns.
+/// Columns in a panel of a dense matrix on so many threads; see [`Blocks::panel`].
+pub fn panel_width(rows: usize, cols: usize, arrays: bool, threads: usize) -> usize {
+    // Some panels for every thread, in multiples of the number of columns that the kernels take at a time.
+    // Every panel reads the dictionary again. Where that comes from memory there are fewer panels, and even
+    // arrays are kept for eight columns.
     let fits = if arrays { (MOST_NUMBERS / rows.max(1)).clamp(8, MOST_COLUMNS) } else { MOST_COLUMNS };
-    let width = cols.div_ceil(if rows < TALL { 8 } else { 4 });
-    if width >= 8 { width.next_multiple_of(8).min(fits) } else { width.clamp(1, fits) }
+    let width = cols.div_ceil(threads * if rows < TALL { 4 } else { 2 });
+    if cols >= 64 { width.next_multiple_of(8).min(fits) } else { width.clamp(1, fits) }
 }
 
 impl<T: Scalar, S: Scalar> Blocks<S> for DenseColumns<'_, T> {
@@ -66,8 +66,10 @@ impl<T: Scalar, S: Scalar> Blocks<S> for DenseColumns<'_, T> {
         &self.sums
     }
 
-    fn panel(&self, arrays: bool) -> usize {
-        panel_width(self.rows, self.sums.len(), arrays)
+    fn panel(&self, arrays: bool, threads: usize) -> usize {
+        // What is converted is an array, too.
+        let arrays = arrays || TypeId::of::<T>() != TypeId::of::<S>();
+        panel_width(self.rows, self.sums.len(), arrays, threads)
     }
 
     fn most_rows(&self) -> usize {

@@ -36,7 +36,8 @@ impl<'a, S: Scalar> HalfProblem<'a, S> {
         dictionary: Arc<Dictionary<S>>,
     ) -> Self {
         let r = dictionary.atoms();
-        let (p, width, gathers) = (data.most_rows(), data.panel(parts.arrays), data.gathers());
+        let (p, width, gathers) =
+            (data.most_rows(), data.panel(parts.arrays, pool.threads()), data.gathers());
         let q = if gathers { 1 } else { width };
         let gathered = |per_row: usize| vec![S::ZERO; if gathers { padded::<S>(p) * per_row } else { 0 }];
         let make = || {

@@ -58,9 +58,9 @@ pub trait Blocks<S: Scalar>: Sync {
     /// Σα of every column.
     fn sums(&self) -> &[f64];
 
-    /// Columns in a panel, which one thread works. It must depend on the data alone. `arrays`: the method
-    /// keeps arrays of the size of a panel, which must not be large then.
-    fn panel(&self, arrays: bool) -> usize;
+    /// Columns in a panel, which one of so many threads works; results do not depend on it. `arrays`: the
+    /// method keeps arrays of the size of a panel, which must not be large then.
+    fn panel(&self, arrays: bool, threads: usize) -> usize;
 
     /// The most rows that blocks loaded together have, all told.
     fn most_rows(&self) -> usize;

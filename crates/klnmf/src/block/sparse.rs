@@ -72,7 +72,7 @@ impl<T: Scalar, S: Scalar> Blocks<S> for SparseColumns<'_, T> {
         &self.sums
     }
 
-    fn panel(&self, _: bool) -> usize {
+    fn panel(&self, _: bool, _: usize) -> usize {
         self.sums.len().div_ceil(64).clamp(1, 64)
     }
 

@@ -18,7 +18,7 @@ use crate::linalg::{cholesky, cholesky_solve};
 use crate::{Mat, Scalar};
 
 /// The most steps, and the most times that a step is halved.
-const STEPS: usize = 20;
+pub(super) const STEPS: usize = 20;
 const HALVINGS: usize = 8;
 /// The most free weights for which it is worth while.
 const MOST_FREE: usize = 1024;
@@ -45,21 +45,19 @@ impl<'a, 'b> FreeSetNewton<'a, 'b> {
         &self.b.atoms[k * self.b.height()..][..self.b.p]
     }
 
-    /// Moves x until its gap is at most `tol` times Σa, until nothing helps any more, or until it is told
-    /// that so many steps are enough. How many it took.
-    pub fn run(&mut self, x: &mut [f64], tol: f64, enough: impl Fn(usize) -> bool) -> usize {
+    /// Moves x until its gap is at most `tol` times Σa, until no step helps, or until `enough(steps)` is true.
+    pub fn run(&mut self, x: &mut [f64], tol: f64, enough: impl Fn(usize) -> bool) {
         let (sum, cost) = (self.b.sums[0], self.b.cost);
         let mut value = self.value(x);
         for step in 0..STEPS {
             self.quotients();
             let gap = cost.gap(0, sum, cost.ray(0, sum, x), x, &self.g);
             if gap <= tol * sum || !value.is_finite() || enough(step) {
-                return step;
+                return;
             }
-            let Some(next) = self.step(x, value) else { return step };
+            let Some(next) = self.step(x, value) else { return };
             value = next;
         }
-        STEPS
     }
 
     /// z and the divergence at x, but for what does not depend on x.

@@ -168,13 +168,16 @@ impl<T: Scalar> Decomposer<T> {
 
     /// W laid out for data whose blocks gather rows of it, or hold all of it.
     fn layout(&self, gathers: bool) -> Arc<Dictionary<f64>> {
-        let make = || {
-            let shape = (self.wt.cols(), self.wt.rows());
-            let mut dictionary = Dictionary::new(shape, gathers, PARTS, Terms::default());
-            dictionary.set(&self.pool, &self.wt);
-            Arc::new(dictionary)
-        };
-        self.layouts[usize::from(gathers)].get_or_init(make).clone()
+        let layout = &self.layouts[usize::from(gathers)];
+        if let Some(dictionary) = layout.get() {
+            return dictionary.clone();
+        }
+        let shape = (self.wt.cols(), self.wt.rows());
+        let mut dictionary = Dictionary::new(shape, gathers, PARTS, Terms::default());
+        dictionary.set(&self.pool, &self.wt);
+        // Not inside the lock: a thread that waits for the others may begin another decomposition with this
+        // dictionary, and would then wait for itself. Two that pack it at once do no harm.
+        layout.get_or_init(|| Arc::new(dictionary)).clone()
     }
 
     /// [`decompose`] for this dictionary.

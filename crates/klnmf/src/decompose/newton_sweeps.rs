@@ -4,7 +4,7 @@
 //! method on the free weights at every later certificate. What is left then goes to the primal-dual
 //! algorithm, which has a guarantee, and which starts where the others have ended.
 
-use super::free_set_newton::FreeSetNewton;
+use super::free_set_newton::{self, FreeSetNewton};
 use super::{ColumnInfo, Job, spread};
 use crate::block::{Block, Work, take};
 use crate::solver::newton::{self, each_with_z};
@@ -26,8 +26,8 @@ pub(super) fn run(
     work: &mut Work<f64>,
 ) -> usize {
     let (stages, mut sweeps, mut pause) = (job.stages, 0, FIRST);
-    while sweeps < MOST && !job.reached(sweeps) && info.iter().any(|c| !c.converged) {
-        let before = sweeps;
+    let used = stages.newton_sweeps || stages.free_set_newton;
+    while used && sweeps < MOST && !job.reached(sweeps) && info.iter().any(|c| !c.converged) {
         if stages.newton_sweeps {
             let steps = pause.min(job.max_iter - sweeps).min(MOST - sweeps);
             for (b, x, z) in each_with_z(blocks, x, &mut work.z) {
@@ -39,33 +39,24 @@ pub(super) fn run(
             check_all(job, blocks, x, info, work, sweeps);
         }
         if stages.free_set_newton && (sweeps >= FREE_SET_AT || !stages.newton_sweeps) {
-            sweeps += free_set_newton(job, blocks, x, info, sweeps);
+            free_set_newton(job, blocks, x, info, sweeps);
+            // However many a column took: what is counted must not depend on its neighbours.
+            sweeps = (sweeps + free_set_newton::STEPS).min(job.max_iter);
             check_all(job, blocks, x, info, work, sweeps);
-        }
-        if sweeps == before {
-            break;
         }
     }
     sweeps
 }
 
-/// Newton steps for the columns that are still open; the most that one took.
-fn free_set_newton(
-    job: &Job,
-    blocks: &[Block<'_, f64>],
-    x: &mut [f64],
-    info: &[ColumnInfo],
-    sweeps: usize,
-) -> usize {
-    let mut most = 0;
+/// Newton steps for the columns that are still open.
+fn free_set_newton(job: &Job, blocks: &[Block<'_, f64>], x: &mut [f64], info: &[ColumnInfo], sweeps: usize) {
     let columns = blocks.iter().flat_map(|b| (0..b.q).map(|c| b.column(c)));
     for ((x, info), b) in x.chunks_mut(blocks[0].r).zip(info).zip(columns) {
         if !info.converged {
             let enough = |step| job.reached(sweeps + step);
-            most = FreeSetNewton::new(&b).run(x, 0.5 * job.tol, enough).max(most);
+            FreeSetNewton::new(&b).run(x, 0.5 * job.tol, enough);
         }
     }
-    most
 }
 
 fn check_all(

@@ -18,7 +18,8 @@ impl<T: Scalar> Sparse<T> {
         let old = Lines { lines, ptr, idx, val };
         let mut ends = try_vec(length + 1, 0usize)?;
         // Each task counts, then fills, some of the new lines.
-        let tasks = rayon::current_thread_index().map_or(1, |_| 4 * rayon::current_num_threads());
+        let threads = rayon::current_thread_index().map_or(1, |_| rayon::current_num_threads());
+        let tasks = if threads > 1 { 4 * threads } else { 1 };
         let step = length.div_ceil(tasks).max(1);
         for_each_chunk(ends[1..].chunks_mut(step).enumerate().collect(), |(task, counts)| {
             let first = task * step;

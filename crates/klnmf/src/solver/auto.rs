@@ -162,7 +162,7 @@ impl<T: Scalar> Method<T> for Auto<'_, T> {
         }
     }
 
-    fn latest(&self) -> Option<Pair<T>> {
+    fn latest(&self, _: f64) -> Option<Pair<T>> {
         Some(self.walk.latest())
     }
 

@@ -81,8 +81,9 @@ pub trait Method<T: Scalar> {
     /// `steps` steps on each factor, which count as `steps` iterations.
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize);
 
-    /// Where the method stands, if that is not what it shows; it may be better or worse.
-    fn latest(&self) -> Option<Pair<T>> {
+    /// Where the method stands, if that is not what it shows, which has this divergence; it may be better or
+    /// worse.
+    fn latest(&self, _divergence: f64) -> Option<Pair<T>> {
         None
     }
 

@@ -10,6 +10,7 @@ use super::{Build, Builder, Setup, State, Update};
 use crate::factorize::Info;
 use crate::matrix::Matrix;
 use crate::{Mat, Result};
+use rayon::prelude::*;
 
 /// What f32 can tell from the rest of the divergence, in units of ΣV.
 const LITTLE: f64 = 1e-6;
@@ -66,7 +67,7 @@ pub fn build<'a>(
     }
     let mut normal = factors.clone();
     normal.normalize(0);
-    if !fits(setup.columns, &normal) {
+    if !setup.pool.run(|| fits(setup.columns, &normal)) {
         return Ok(None);
     }
     *factors = normal;
@@ -88,7 +89,8 @@ pub fn never<'a>(
 fn fits(v: Matrix<'_, f64>, factors: &Pair<f64>) -> bool {
     let in_range = |x: &f64| *x == 0.0 || RANGE.contains(x);
     let all = |numbers: &[f64]| numbers.iter().all(in_range);
-    all(v.values()) && all(factors.wt.as_slice()) && all(factors.h.as_slice())
+    let fits = v.values().par_chunks(1 << 16).all(all);
+    fits && all(factors.wt.as_slice()) && all(factors.h.as_slice())
 }
 
 impl<'a> Mixed<'a> {
@@ -111,8 +113,10 @@ impl<'a> Mixed<'a> {
         {
             factors.copy_from(&early.start);
         }
-        // The same method was built in f32 before, and allocates no more than that one did.
-        self.late = (self.make_late)(&self.setup, factors).ok();
+        let late = (self.make_late)(&self.setup, factors);
+        self.late = Some(
+            late.expect("the same method was made in f32, and methods that may mix keep no large arrays"),
+        );
     }
 }
 
@@ -131,11 +135,11 @@ impl Method<f64> for Mixed<'_> {
         }
     }
 
-    fn latest(&self) -> Option<Pair<f64>> {
+    fn latest(&self, divergence: f64) -> Option<Pair<f64>> {
         match (&self.early, &self.late) {
-            (Some(early), _) if self.divergence > early.divergence => Some(early.start.clone()),
-            (Some(early), _) => early.method.latest().map(|latest| latest.cast()),
-            (None, late) => late.as_ref()?.latest(),
+            (Some(early), _) if divergence > early.divergence => Some(early.start.clone()),
+            (Some(early), _) => early.method.latest(divergence).map(|latest| latest.cast()),
+            (None, late) => late.as_ref()?.latest(divergence),
         }
     }
 

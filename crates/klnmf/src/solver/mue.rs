@@ -26,7 +26,7 @@ impl<T: Scalar, H: HalfStep<T>> Method<T> for Mue<'_, T, H> {
         self.walk.sweep(&self.step, &mut self.momentum, factors, steps);
     }
 
-    fn latest(&self) -> Option<Pair<T>> {
+    fn latest(&self, _: f64) -> Option<Pair<T>> {
         Some(self.walk.latest())
     }
 

@@ -224,7 +224,7 @@ fn fit(
     // They are wanted also if the work was to end: without them the topics would say nothing of the
     // documents.
     let convex = TopicSettings { time_limit: None, stop: None, ..settings.clone() };
-    let weights = topic_weights(problem.matrix(), &topics, &convex, &|_| ())?;
+    let weights = problem.pool.run(|| topic_weights(problem.matrix(), &topics, &convex, &|_| ()))?;
     let mut model = TopicModel { topics, weights, iterations, status };
     model.sort(problem.halves[0].sums());
     Ok(model)

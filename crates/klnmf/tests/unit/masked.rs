@@ -27,8 +27,8 @@ impl<S: Scalar> Blocks<S> for Masked<S> {
     fn sums(&self) -> &[f64] {
         &self.sums
     }
-    fn panel(&self, arrays: bool) -> usize {
-        panel_width(self.rows, self.sums.len(), arrays)
+    fn panel(&self, arrays: bool, threads: usize) -> usize {
+        panel_width(self.rows, self.sums.len(), arrays, threads)
     }
     fn most_rows(&self) -> usize {
         self.rows
