@@ -6,7 +6,7 @@ use crate::picture::Grid;
 use crate::{interrupt, progress, summary, swimmer};
 use anyhow::Context;
 use clap::Args;
-use klnmf::{Mat, Settings, Solution, Solver};
+use klnmf::{Mat, Problem, Settings, Solution, Solver};
 use klnmf_io::Model;
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -108,6 +108,7 @@ impl Demo {
     fn best_of_starts(&self, v: &Mat<f64>) -> anyhow::Result<Solution<f64>> {
         let stop = interrupt::flag();
         let bar = progress::bar(STARTS, self.json);
+        let problem = Problem::new(v, 0)?;
         let mut found: Vec<Solution<f64>> = Vec::new();
         for start in 0..STARTS {
             let seed = self.seed.wrapping_add(start as u64);
@@ -124,9 +125,9 @@ impl Demo {
             };
             // A warm restart, as in the paper: one part first, which is the mean image, then all the others from zero.
             // They only learn what the mean does not explain, so the body, which is in every image, stays in one part.
-            let mean = klnmf::factorize(v, 1, &settings)?;
+            let mean = problem.factorize(1, &settings)?;
             let (w, h) = klnmf::grow(&mean.w, &mean.h, swimmer::PARTS, seed)?;
-            found.push(klnmf::factorize_from(v, w, h, &settings, |_| ControlFlow::Continue(()))?);
+            found.push(problem.factorize_from(w, h, &settings, |_| ControlFlow::Continue(()))?);
             bar.inc(1);
         }
         bar.finish_and_clear();

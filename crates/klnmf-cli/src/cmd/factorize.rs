@@ -5,7 +5,7 @@ use crate::report::Report;
 use crate::{input, interrupt, progress, summary};
 use anyhow::{Context, bail};
 use clap::Args;
-use klnmf::{Info, Init, Mat, Matrix, Scalar, Settings, Solution, Solver, Status};
+use klnmf::{Info, Init, Mat, Matrix, Problem, Scalar, Settings, Solution, Solver, Status};
 use klnmf_io::{Model, Table};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -95,16 +95,17 @@ impl Factorize {
             input::about(&self.data, klnmf::check_rank(v, rank))?;
             input::check_memory(&self.data, v, rank)?;
         }
-        let (w, h) = self.start(&table, &settings)?;
+        let (problem, w, h) = self.start(&table, &settings)?;
 
         let bar = progress::bar(self.max_iter, self.output.quiet);
         let mut trace = Vec::new();
-        let solution = klnmf::factorize_from(v, w, h, &settings, |info| {
+        let solution = problem.factorize_from(w, h, &settings, |info| {
             progress::show(&bar, info);
             trace.push(*info);
             ControlFlow::Continue(())
         });
         bar.finish_and_clear();
+        drop(problem);
         let solution = input::about(&self.data, solution)?;
 
         let facts = self.facts(&solution, v);
@@ -145,13 +146,20 @@ impl Factorize {
         }
     }
 
-    /// The start that --init and --rank describe.
-    fn start<T: Scalar>(&self, table: &Table<T>, settings: &Settings) -> anyhow::Result<(Mat<T>, Mat<T>)> {
+    /// V, prepared, and the start that --init and --rank describe. A start that is given is checked first: V can be large.
+    fn start<'v, T: Scalar>(
+        &self,
+        table: &'v Table<T>,
+        settings: &Settings,
+    ) -> anyhow::Result<(Problem<'v, T>, Mat<T>, Mat<T>)> {
         let v = table.matrix.view();
+        let prepare = || input::about(&self.data, Problem::new(v, settings.threads));
         let given = match self.init.as_deref() {
             None | Some("random" | "nndsvd") => {
                 let rank = self.rank.context("--rank is needed: how many parts?")?;
-                return input::about(&self.data, klnmf::init(v, rank, settings));
+                let problem = prepare()?;
+                let (w, h) = input::about(&self.data, problem.init(rank, settings))?;
+                return Ok((problem, w, h));
             }
             Some(given) => given,
         };
@@ -167,16 +175,17 @@ impl Factorize {
             None => bail!("--init {given}: give random, nndsvd, a model.npz, or two files W0.npy,H0.npy"),
         };
         klnmf::check_factors(v, &w, &h).with_context(|| format!("--init {given}"))?;
-        match self.rank {
+        let (w, h) = match self.rank {
             Some(rank) if rank < h.rows() => {
                 bail!(
                     "--rank {rank} is smaller than the {} parts of --init {given}: a model can only grow",
                     h.rows()
                 )
             }
-            Some(rank) if rank > h.rows() => Ok(klnmf::grow(&w, &h, rank, self.seed)?),
-            _ => Ok((w, h)),
-        }
+            Some(rank) if rank > h.rows() => klnmf::grow(&w, &h, rank, self.seed)?,
+            _ => (w, h),
+        };
+        Ok((prepare()?, w, h))
     }
 
     fn outputs(&self) -> Vec<PathBuf> {

@@ -7,7 +7,7 @@ use crate::cmd::solvers;
 use crate::summary;
 use anyhow::Context;
 use clap::Args;
-use klnmf::{Mat, Matrix, Settings, Solver};
+use klnmf::{Mat, Matrix, Problem, Settings, Solver};
 use klnmf_io::Table;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -144,10 +144,11 @@ impl Arena {
     fn race(&self, v: Matrix<'_, f64>, rank: usize, solvers: &[Solver]) -> anyhow::Result<Vec<Trace>> {
         let seconds = if v.is_sparse() { self.sparse_seconds } else { self.seconds };
         let start = Settings { seed: self.seed, ..Settings::default() };
-        let (w, h) = klnmf::init(v, rank, &start)?;
+        let problem = Problem::new(v, 0)?;
+        let (w, h) = problem.init(rank, &start)?;
         let mut traces = Vec::new();
         for solver in solvers {
-            traces.push(Trace::race(*solver, v, (&w, &h), seconds)?);
+            traces.push(Trace::race(*solver, &problem, (&w, &h), seconds)?);
         }
         if let Some(folder) = &self.peers {
             traces.extend(peers::race(folder, v, (&w, &h), seconds)?);

@@ -4,7 +4,7 @@ use super::rows::Rows;
 use super::trace::Trace;
 use crate::cmd::thread_count;
 use anyhow::{Context, bail};
-use klnmf::{Mat, Matrix, Scalar, Settings, Solver};
+use klnmf::{Mat, Matrix, Problem, Scalar, Settings, Solver};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -20,12 +20,13 @@ pub fn measure<T: Scalar>(
 ) -> anyhow::Result<Vec<Trace>> {
     let threads = thread_count(0);
     let start = Settings { seed: 1, ..Settings::default() };
-    let (w, h) = klnmf::init(v, rank, &start)?;
+    let problem = Problem::new(v, 0)?;
+    let (w, h) = problem.init(rank, &start)?;
     let peers = run_peers(folder, v, (&w, &h), seconds, threads)?;
 
     let mut traces = Vec::new();
     for solver in [Solver::Auto, Solver::Newton, Solver::Mue, Solver::Fpa, Solver::Mu] {
-        traces.push(Trace::race(solver, v, (&w, &h), seconds)?);
+        traces.push(Trace::race(solver, &problem, (&w, &h), seconds)?);
     }
     let ours = super::speed::access(v, rank, Solver::Mu, threads)?;
     for peer in peers {

@@ -3,7 +3,7 @@
 use super::cases::uniform;
 use super::rows::Rows;
 use crate::cmd::thread_count;
-use klnmf::{Mat, Matrix, Parts, Scalar, Settings, Solver};
+use klnmf::{Mat, Matrix, Parts, Problem, Scalar, Settings, Solver};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -129,9 +129,10 @@ pub fn access<T: Scalar>(
     // The first ten accesses warm the caches up, and fpa itself.
     let settings =
         Settings { solver, threads, max_iter: 30, tol: 0.0, check_every: Some(1), ..Settings::default() };
-    let (w, h) = klnmf::init(v, rank, &settings)?;
+    let problem = Problem::new(v, settings.threads)?;
+    let (w, h) = problem.init(rank, &settings)?;
     let (mut best, mut last) = (f64::INFINITY, None);
-    klnmf::factorize_from(v, w, h, &settings, |info| {
+    problem.factorize_from(w, h, &settings, |info| {
         if let Some((iteration, seconds)) = last.replace((info.iteration, info.seconds))
             && iteration >= 10
         {
@@ -152,9 +153,10 @@ fn seconds_of_certificate<T: Scalar>(v: Matrix<'_, T>, rank: usize) -> anyhow::R
         check_every: Some(1),
         ..Settings::default()
     };
-    let (w, h) = klnmf::init(v, rank, &settings)?;
+    let problem = Problem::new(v, settings.threads)?;
+    let (w, h) = problem.init(rank, &settings)?;
     let (mut best, mut last) = (f64::INFINITY, None::<(Instant, f64)>);
-    klnmf::factorize_from(v, w, h, &settings, |info| {
+    problem.factorize_from(w, h, &settings, |info| {
         let now = Instant::now();
         if let Some((then, worked)) = last.replace((now, info.seconds)) {
             best = best.min((now - then).as_secs_f64() - (info.seconds - worked));

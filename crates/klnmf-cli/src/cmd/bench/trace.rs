@@ -1,6 +1,6 @@
 //! Divergence over time: of our solvers, of a peer.
 
-use klnmf::{Mat, Matrix, Scalar, Settings, Solver};
+use klnmf::{Mat, Problem, Scalar, Settings, Solver};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ impl Trace {
     /// Runs a solver of ours from a given start.
     fn run<T: Scalar>(
         name: &str,
-        v: Matrix<'_, T>,
+        problem: &Problem<'_, T>,
         (w, h): (&Mat<T>, &Mat<T>),
         settings: &Settings,
     ) -> klnmf::Result<Self> {
         let mut points = Vec::new();
-        klnmf::factorize_from(v, w.clone(), h.clone(), settings, |info| {
+        problem.factorize_from(w.clone(), h.clone(), settings, |info| {
             points.push((info.seconds, info.divergence));
             ControlFlow::Continue(())
         })?;
@@ -31,7 +31,7 @@ impl Trace {
     /// Runs a solver of ours with its default settings, for so long.
     pub fn race<T: Scalar>(
         solver: Solver,
-        v: Matrix<'_, T>,
+        problem: &Problem<'_, T>,
         start: (&Mat<T>, &Mat<T>),
         seconds: f64,
     ) -> klnmf::Result<Self> {
@@ -43,7 +43,7 @@ impl Trace {
             check_every: Some(5),
             ..Settings::default()
         };
-        Self::run(solver.name(), v, start, &settings)
+        Self::run(solver.name(), problem, start, &settings)
     }
 
     /// The divergence at the end.

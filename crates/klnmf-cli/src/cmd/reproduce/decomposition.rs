@@ -38,8 +38,9 @@ const NEAR: f64 = 1e-4;
 
 /// Both problems from the same start.
 pub fn run(lab: &Lab, v: &Mat<f64>, setup: &Setup, record: &mut Record) -> anyhow::Result<()> {
-    let start = lab.start(v, setup.rank)?;
-    let (_, optimal) = lab.race("optimum", &Entrant::mua(), v, (&start.0, &start.1), setup.updates)?;
+    let prepared = &lab.prepare(v)?;
+    let start = lab.start(prepared, setup.rank)?;
+    let (_, optimal) = lab.race("optimum", &Entrant::mua(), prepared, (&start.0, &start.1), setup.updates)?;
     let (w_star, h_star) = to_scale_of(&start.0, optimal.w, optimal.h);
     record.facts.insert("sum".into(), summary::number(optimal.info.sum));
     for (problem, update) in PROBLEMS {
@@ -61,12 +62,14 @@ pub fn run(lab: &Lab, v: &Mat<f64>, setup: &Setup, record: &mut Record) -> anyho
             Entrant::ours(AUTO, Solver::Auto),
         ];
         for entrant in entrants {
-            record.traces.push(lab.race(problem, &entrant.only(update), v, factors, setup.iterations)?.0);
+            record
+                .traces
+                .push(lab.race(problem, &entrant.only(update), prepared, factors, setup.iterations)?.0);
         }
         let paper = record.trace(problem, ADMM).cloned().context("ADMM has run")?;
         let target = Some(Level::near(optimum.divergence(), SAME));
         Sweep { problem, rho: setup.rho, target, paper }.run(record, |entrant| {
-            Ok(lab.race(problem, &entrant.only(update), v, factors, setup.iterations)?.0)
+            Ok(lab.race(problem, &entrant.only(update), prepared, factors, setup.iterations)?.0)
         })?;
     }
     Ok(())

@@ -42,6 +42,7 @@ pub type Found = Vec<(String, Solution<f64>)>;
 
 /// All methods from the same start, and the sweep of ρ.
 pub fn run(lab: &Lab, v: &Mat<f64>, setup: &Setup<'_>, record: &mut Record) -> anyhow::Result<Found> {
+    let v = &lab.prepare(v)?;
     let (w, h) = lab.start(v, setup.rank)?;
     let mut entrants = vec![Entrant::mua(), Entrant::admm(ADMM, setup.rho), Entrant::fpa(FPA, INNER)];
     entrants.extend(setup.inner.iter().map(|inner| Entrant::fpa(&with_inner(*inner), *inner)));

@@ -2,7 +2,7 @@
 
 use super::trace::{Point, Trace};
 use indicatif::ProgressBar;
-use klnmf::{Mat, Matrix, Settings, Solution, Solver, Status, Update};
+use klnmf::{Mat, Matrix, Problem, Settings, Solution, Solver, Status, Update};
 use std::cell::Cell;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -90,11 +90,11 @@ impl Entrant {
 
 impl Lab {
     /// Runs a method for so many accesses and records every loop, or every few of a long run.
-    pub fn race<'a>(
+    pub fn race(
         &self,
         problem: &str,
         entrant: &Entrant,
-        v: impl Into<Matrix<'a, f64>>,
+        v: &Problem<'_, f64>,
         (w, h): (&Mat<f64>, &Mat<f64>),
         accesses: usize,
     ) -> anyhow::Result<(Trace, Solution<f64>)> {
@@ -109,7 +109,7 @@ impl Lab {
         };
         self.bar.set_message(format!("{problem}: {}", entrant.name));
         let mut points: Vec<Point> = Vec::new();
-        let solution = klnmf::factorize_from(v, w.clone(), h.clone(), &settings, |info| {
+        let solution = v.factorize_from(w.clone(), h.clone(), &settings, |info| {
             points.push(info.into());
             let share = info.iteration * STEPS / accesses.max(1);
             self.bar.set_position((self.runs.get() * STEPS + share) as u64);
@@ -125,12 +125,13 @@ impl Lab {
     }
 
     /// The paper's start: |N(0, 1)| and a small offset; scaled by one number so that ΣWH = ΣV.
-    pub fn start<'a>(
-        &self,
-        v: impl Into<Matrix<'a, f64>>,
-        rank: usize,
-    ) -> klnmf::Result<(Mat<f64>, Mat<f64>)> {
-        klnmf::init(v, rank, &Settings { seed: self.seed, ..Settings::default() })
+    pub fn start(&self, v: &Problem<'_, f64>, rank: usize) -> klnmf::Result<(Mat<f64>, Mat<f64>)> {
+        v.init(rank, &Settings { seed: self.seed, ..Settings::default() })
+    }
+
+    /// V, ready for every method.
+    pub fn prepare<'v>(&self, v: impl Into<Matrix<'v, f64>>) -> klnmf::Result<Problem<'v, f64>> {
+        Problem::new(v, self.threads)
     }
 }
 
@@ -151,12 +152,13 @@ mod tests {
     #[test]
     fn a_race_records_what_the_library_says() {
         let (lab, v) = (quiet_lab(3), data());
-        let (w, h) = lab.start(&v, 3).unwrap();
+        let prepared = lab.prepare(&v).unwrap();
+        let (w, h) = lab.start(&prepared, 3).unwrap();
         let entrants = [Entrant::mua(), Entrant::admm(ADMM, 2.0), Entrant::fpa(FPA, 5)];
         for (entrant, solver) in
             entrants.iter().zip([Solver::MuAuthors, Solver::AdmmAuthors, Solver::FpaAuthors])
         {
-            let (trace, solution) = lab.race("nmf", entrant, &v, (&w, &h), 20).unwrap();
+            let (trace, solution) = lab.race("nmf", entrant, &prepared, (&w, &h), 20).unwrap();
             let settings = Settings {
                 solver,
                 rho: (solver == Solver::AdmmAuthors).then_some(2.0),
@@ -182,9 +184,10 @@ mod tests {
     #[test]
     fn an_interrupted_race_is_no_result() {
         let (lab, v) = (quiet_lab(0), data());
-        let (w, h) = lab.start(&v, 2).unwrap();
+        let prepared = lab.prepare(&v).unwrap();
+        let (w, h) = lab.start(&prepared, 2).unwrap();
         lab.stop.store(true, Ordering::Relaxed);
-        let error = lab.race("nmf", &Entrant::mua(), &v, (&w, &h), 20).unwrap_err();
+        let error = lab.race("nmf", &Entrant::mua(), &prepared, (&w, &h), 20).unwrap_err();
         assert!(error.is::<Interrupted>());
     }
 }

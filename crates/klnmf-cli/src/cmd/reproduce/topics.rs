@@ -73,7 +73,8 @@ pub fn run(lab: &Lab, size: Size) -> anyhow::Result<Record> {
         "rows": words, "columns": documents, "rank": topics, "accesses": accesses, "sum": v.sum(), "entries": v.nnz(),
     });
     let mut record = Record { facts: facts.as_object().cloned().unwrap_or_default(), ..Record::default() };
-    let (w, h) = lab.start(v, topics)?;
+    let prepared = lab.prepare(v)?;
+    let (w, h) = lab.start(&prepared, topics)?;
     let entrants = [
         Entrant::ours(EM, Solver::Mu),
         Entrant::ours(FPA, Solver::Simplex),
@@ -91,11 +92,11 @@ pub fn run(lab: &Lab, size: Size) -> anyhow::Result<Record> {
     let even = even_start(v.col_sums(), topics);
     for entrant in &entrants {
         let convex = entrant.clone().only(Update::H);
-        record.traces.push(lab.race(WEIGHTS, &convex, v, (&truth, &even), accesses)?.0);
+        record.traces.push(lab.race(WEIGHTS, &convex, &prepared, (&truth, &even), accesses)?.0);
     }
     let mut found = Sheet::new(&["method", "perplexity", "found", "cosine"]);
     for entrant in &entrants {
-        let (trace, solution) = lab.race(WHOLE, entrant, v, (&w, &h), accesses)?;
+        let (trace, solution) = lab.race(WHOLE, entrant, &prepared, (&w, &h), accesses)?;
         record.traces.push(trace);
         let (learned, weights, _) = klnmf::to_topics(&solution.w, &solution.h);
         let logs: f64 = klnmf::log_likelihoods(v, &learned, &weights)?.iter().sum();

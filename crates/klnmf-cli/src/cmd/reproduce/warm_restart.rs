@@ -50,7 +50,8 @@ fn short(c: f64) -> String {
 pub fn run(lab: &Lab, size: Size) -> anyhow::Result<Record> {
     let (n, m, [r1, r2], [before, after]) = sizes(size);
     let v = uniform(n, m, lab.seed);
-    let (w, h) = lab.start(&v, r1)?;
+    let prepared = lab.prepare(&v)?;
+    let (w, h) = lab.start(&prepared, r1)?;
     let mut record = Record::default();
     let facts = json!({ "rows": n, "columns": m, "rank": r1, "larger rank": r2, "accesses": before, "more accesses": after, "rho": RHO });
     record.facts = facts.as_object().cloned().unwrap_or_default();
@@ -61,7 +62,7 @@ pub fn run(lab: &Lab, size: Size) -> anyhow::Result<Record> {
         Entrant::ours(AUTO, Solver::Auto),
     ];
     for entrant in entrants {
-        let (trace, found) = lab.race(FIRST, &entrant, &v, (&w, &h), before)?;
+        let (trace, found) = lab.race(FIRST, &entrant, &prepared, (&w, &h), before)?;
         record.traces.push(trace);
         let (mut w1, mut h1) = to_mean_one(found.w, found.h);
         let (rows, columns) = lift_zeros(&v, &mut w1, &mut h1);
@@ -73,7 +74,7 @@ pub fn run(lab: &Lab, size: Size) -> anyhow::Result<Record> {
             let mut w2 = grown_w.clone();
             w2.as_mut_slice()[n * r1..].fill(*c);
             let again = Entrant { name: with_constant(&entrant.name, *c), ..entrant.clone() };
-            let (trace, found) = lab.race(SECOND, &again, &v, (&w2, &grown_h), after)?;
+            let (trace, found) = lab.race(SECOND, &again, &prepared, (&w2, &grown_h), after)?;
             let still_zero = (r1..r2).filter(|k| found.w.col(*k).iter().all(|x| *x == 0.0)).count();
             record.facts.insert(format!("zero columns of {}", again.name), still_zero.into());
             record.traces.push(trace);

@@ -3,7 +3,7 @@
 use super::Separate;
 use super::model::{Dictionary, Sources};
 use crate::progress;
-use klnmf::Mat;
+use klnmf::{Mat, Problem};
 
 impl Separate {
     /// Parts for what is not known, and weights for everything.
@@ -15,13 +15,14 @@ impl Separate {
         settings: &klnmf::Settings,
     ) -> anyhow::Result<(Sources, Mat<f64>)> {
         let (fixed, free) = (known.map_or(0, |known| known.w.cols()), self.free(known.is_some()));
-        let (mut w, h) = klnmf::init(v, fixed + free, settings)?;
+        let problem = Problem::new(v, settings.threads)?;
+        let (mut w, h) = problem.init(fixed + free, settings)?;
         if let Some(known) = known {
             w.as_mut_slice()[..known.w.as_slice().len()].copy_from_slice(known.w.as_slice());
         }
         let settings = klnmf::Settings { fixed, ..settings.clone() };
         let bar = progress::bar(settings.max_iter, self.output.quiet);
-        let found = self.factorise(v, w, h, &settings, &bar)?;
+        let found = self.factorise(v, problem, (w, h), &settings, &bar)?;
         bar.finish_and_clear();
         Ok(Sources::learned(known, found, self.sources, names))
     }

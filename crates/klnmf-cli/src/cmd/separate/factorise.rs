@@ -8,7 +8,7 @@
 use super::Separate;
 use crate::cmd::Precision;
 use crate::progress;
-use klnmf::{Mat, Scalar, Settings, Solution, Status};
+use klnmf::{Mat, Problem, Scalar, Settings, Solution, Status};
 use std::ops::ControlFlow;
 
 /// The smallest relative gap that f32 alone is trusted with.
@@ -20,22 +20,25 @@ const LAST: usize = 50;
 const RANGE: std::ops::RangeInclusive<f64> = 1e-25..=1e25;
 
 impl Separate {
-    /// Factors V from a start; `bar` is told of every certificate.
+    /// Factors V, of which `problem` is the prepared form, from a start; `bar` is told of every certificate.
     pub(super) fn factorise(
         &self,
         v: &Mat<f64>,
-        w: Mat<f64>,
-        h: Mat<f64>,
+        problem: Problem<'_, f64>,
+        (w, h): (Mat<f64>, Mat<f64>),
         settings: &Settings,
         bar: &indicatif::ProgressBar,
     ) -> klnmf::Result<Solution<f64>> {
         let settings = Settings { mixed: self.precision.map(|p| p == Precision::Mixed), ..settings.clone() };
         let narrow = self.narrow_accesses(v, &settings);
         if narrow == 0 {
-            return watched(v, w, h, &settings, 0, bar);
+            return watched(&problem, w, h, &settings, 0, bar);
         }
+        // V in both orders in f64 and in f32 would be the most memory that this takes.
+        drop(problem);
         let early = Settings { max_iter: narrow, ..settings.clone() };
-        let found = watched(&v.cast::<f32>(), w.cast(), h.cast(), &early, 0, bar)?;
+        let threads = settings.threads;
+        let found = watched(&Problem::new(&v.cast::<f32>(), threads)?, w.cast(), h.cast(), &early, 0, bar)?;
         let (w, h) = (found.w.cast(), found.h.cast());
         let left = settings.max_iter - narrow;
         if left == 0 || found.status != Status::IterationLimit {
@@ -44,7 +47,7 @@ impl Separate {
         let seconds = std::time::Duration::from_secs_f64(found.info.seconds);
         let time_limit = settings.time_limit.map(|limit| limit.saturating_sub(seconds));
         let late = Settings { max_iter: left, mixed: Some(false), time_limit, ..settings };
-        let mut found = watched(v, w, h, &late, narrow, bar)?;
+        let mut found = watched(&Problem::new(v, threads)?, w, h, &late, narrow, bar)?;
         found.info.iteration += narrow;
         found.info.precision = klnmf::Precision::Mixed;
         Ok(found)
@@ -69,14 +72,14 @@ impl Separate {
 
 /// A factorisation with its progress on a bar, after `before` accesses.
 fn watched<T: Scalar>(
-    v: &Mat<T>,
+    problem: &Problem<'_, T>,
     w: Mat<T>,
     h: Mat<T>,
     settings: &Settings,
     before: usize,
     bar: &indicatif::ProgressBar,
 ) -> klnmf::Result<Solution<T>> {
-    klnmf::factorize_from(v, w, h, settings, |info| {
+    problem.factorize_from(w, h, settings, |info| {
         progress::show(bar, &klnmf::Info { iteration: before + info.iteration, ..*info });
         ControlFlow::Continue(())
     })

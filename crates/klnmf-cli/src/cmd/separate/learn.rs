@@ -6,7 +6,7 @@ use super::model::Dictionary;
 use crate::cmd::thread_count;
 use crate::progress;
 use anyhow::{Context, bail};
-use klnmf::{Mat, Solution, Status};
+use klnmf::{Mat, Problem, Solution, Status};
 use klnmf_audio::Stft;
 use std::cmp::Reverse;
 use std::panic::resume_unwind;
@@ -128,8 +128,10 @@ impl Separate {
             time_limit: self.left(begun),
             ..settings.clone()
         };
-        let (w, h) = klnmf::init(v, self.per_source.min(v.rows() * v.cols()), &settings)?;
+        let problem = Problem::new(v, settings.threads)?;
+        let start = problem.init(self.per_source.min(v.rows() * v.cols()), &settings)?;
         let hidden = indicatif::ProgressBar::hidden();
-        self.factorise(v, w, h, &settings, &hidden).with_context(|| format!("--train {}", lesson.name))
+        self.factorise(v, problem, start, &settings, &hidden)
+            .with_context(|| format!("--train {}", lesson.name))
     }
 }
