@@ -1,10 +1,10 @@
-//! Factorisations, decompositions, certificates.
+//! Factorisations and certificates.
 
 use crate::data::{Data, Lent, array, factor};
 use crate::error::{from_library, setting};
 use crate::work::{self, Question, Stop};
-use klnmf::{DecomposeSettings, Info, Init, Scalar, Settings, Solver, Update};
-use numpy::{Element, PyArray1};
+use klnmf::{Info, Init, Mat, Problem, Scalar, Settings, Solver, Update};
+use numpy::Element;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::ops::ControlFlow;
@@ -30,13 +30,21 @@ pub fn solvers() -> Vec<(&'static str, &'static str)> {
     Solver::ALL.iter().map(|solver| (solver.spec().name, solver.spec().help)).collect()
 }
 
+/// Where a factorisation begins.
+#[derive(FromPyObject)]
+pub enum Start<'py> {
+    /// Rank, the name of the start, seed.
+    Named(usize, String, u64),
+    /// W, H.
+    Given(Bound<'py, PyAny>, Bound<'py, PyAny>),
+}
+
 /// W, H, the facts, the trace, the status.
 #[pyfunction]
 pub fn factorize<'py>(
     py: Python<'py>,
     v: &Bound<'py, PyAny>,
-    w: &Bound<'py, PyAny>,
-    h: &Bound<'py, PyAny>,
+    start: Start<'py>,
     solver: &str,
     mixed: Option<bool>,
     update: &str,
@@ -51,7 +59,13 @@ pub fn factorize<'py>(
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let stop = Stop::default();
+    let (init, seed) = match &start {
+        Start::Named(_, how, seed) => (init_of(how)?, *seed),
+        Start::Given(..) => (Init::default(), 0),
+    };
     let settings = Settings {
+        init,
+        seed,
         solver: solver.parse().map_err(from_library)?,
         mixed,
         update: update_of(update)?,
@@ -64,24 +78,31 @@ pub fn factorize<'py>(
         check_every,
         threads,
         rho,
-        ..Settings::default()
     };
     match Data::of(v)? {
-        Data::Single(v) => factorize_in(py, v, w, h, &settings, &stop, callback),
-        Data::Double(v) => factorize_in(py, v, w, h, &settings, &stop, callback),
+        Data::Single(v) => factorize_in(py, v, start, &settings, &stop, callback),
+        Data::Double(v) => factorize_in(py, v, start, &settings, &stop, callback),
     }
 }
 
 fn factorize_in<'py, T: Element + Scalar>(
     py: Python<'py>,
     v: Lent<'py, T>,
-    w: &Bound<'py, PyAny>,
-    h: &Bound<'py, PyAny>,
+    start: Start<'py>,
     settings: &Settings,
     stop: &Stop,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let (w, h) = (factor::<T>(w)?, factor::<T>(h)?);
+    settings.validate().map_err(from_library)?;
+    /// The same with the factors in the library's form.
+    enum Begin<T> {
+        Rank(usize),
+        From(Mat<T>, Mat<T>),
+    }
+    let begin = match start {
+        Start::Named(rank, ..) => Begin::Rank(rank),
+        Start::Given(w, h) => Begin::From(factor::<T>(&w)?, factor::<T>(&h)?),
+    };
     let asked = callback.is_some();
     let mut trace: Vec<Numbers> = Vec::new();
     let found = v.with(|v| {
@@ -90,7 +111,12 @@ fn factorize_in<'py, T: Element + Scalar>(
             py,
             stop,
             move |tell| {
-                klnmf::factorize_from(v, w, h, settings, |info| {
+                let problem = Problem::new(v, settings.threads)?;
+                let (w, h) = match begin {
+                    Begin::Rank(rank) => problem.init(rank, settings)?,
+                    Begin::From(w, h) => (w, h),
+                };
+                problem.factorize_from(w, h, settings, |info| {
                     kept.push(numbers(info));
                     if asked { Question::ask(&tell, facts(info)) } else { ControlFlow::Continue(()) }
                 })
@@ -115,13 +141,9 @@ pub fn init<'py>(
     seed: u64,
     threads: usize,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let how = match how {
-        "random" => Init::Random,
-        "nndsvd" => Init::Nndsvd,
-        other => return Err(setting("init", other, "random, nndsvd or a pair (W, H) is possible")),
-    };
     let stop = Stop::default();
-    let settings = Settings { init: how, seed, threads, stop: Some(stop.clone()), ..Settings::default() };
+    let settings =
+        Settings { init: init_of(how)?, seed, threads, stop: Some(stop.clone()), ..Settings::default() };
     fn start<'py, T: Element + Scalar>(
         py: Python<'py>,
         v: Lent<'py, T>,
@@ -137,67 +159,6 @@ pub fn init<'py>(
         Data::Single(v) => start(py, v, rank, &settings, &stop),
         Data::Double(v) => start(py, v, rank, &settings, &stop),
     }
-}
-
-/// H, the divergence, gap, steps and success of every column, the status.
-#[pyfunction]
-pub fn decompose<'py>(
-    py: Python<'py>,
-    v: &Bound<'py, PyAny>,
-    w: &Bound<'py, PyAny>,
-    tol: f64,
-    max_iter: usize,
-    time_limit: Option<f64>,
-    threads: usize,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let stop = Stop::default();
-    let time_limit = duration(time_limit)?;
-    let settings = DecomposeSettings {
-        tol,
-        max_iter,
-        time_limit,
-        stop: Some(stop.clone()),
-        threads,
-        ..DecomposeSettings::default()
-    };
-    match Data::of(v)? {
-        Data::Single(v) => decompose_in(py, v, w, &settings, &stop, progress),
-        Data::Double(v) => decompose_in(py, v, w, &settings, &stop, progress),
-    }
-}
-
-fn decompose_in<'py, T: Element + Scalar>(
-    py: Python<'py>,
-    v: Lent<'py, T>,
-    w: &Bound<'py, PyAny>,
-    settings: &DecomposeSettings,
-    stop: &Stop,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let w = factor::<T>(w)?;
-    let asked = progress.is_some();
-    let found = v.with(|v| {
-        work::run(
-            py,
-            stop,
-            move |tell| {
-                klnmf::decompose_with(v, &w, settings, &|done| {
-                    if asked {
-                        // Whoever does not listen any more has set the stop flag.
-                        let _ = tell.send(done);
-                    }
-                })
-            },
-            |py, done| progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop)),
-        )
-    })?;
-    let found = found.map_err(from_library)?;
-    let each = |f: fn(&klnmf::ColumnInfo) -> f64| PyArray1::from_iter(py, found.columns.iter().map(f));
-    let (divergence, gap) = (each(|c| c.divergence), each(|c| c.gap));
-    let iterations = PyArray1::from_iter(py, found.columns.iter().map(|c| c.iterations as i64));
-    let converged = PyArray1::from_iter(py, found.columns.iter().map(|c| c.converged));
-    (array(py, found.h)?, divergence, gap, iterations, converged, found.status.name()).into_pyobject(py)
 }
 
 /// Divergence, gap_w, gap_h.
@@ -262,6 +223,14 @@ pub fn memory(v: &Bound<'_, PyAny>, rank: usize, threads: usize) -> PyResult<(u1
         Data::Double(v) => v.with(|v| Ok(klnmf::memory(v, rank, threads))),
     }?;
     Ok((memory.v, memory.factors, memory.workspace, memory.total()))
+}
+
+fn init_of(name: &str) -> PyResult<Init> {
+    match name {
+        "random" => Ok(Init::Random),
+        "nndsvd" => Ok(Init::Nndsvd),
+        other => Err(setting("init", other, "random, nndsvd or a pair (W, H) is possible")),
+    }
 }
 
 fn update_of(name: &str) -> PyResult<Update> {

@@ -113,7 +113,8 @@ pub fn topic_weights<'py>(
     of_documents(py, found.map_err(from_library)?)
 }
 
-fn of_documents(py: Python<'_>, found: Weights) -> PyResult<Bound<'_, PyTuple>> {
+/// What Python gets of weights.
+pub fn of_documents(py: Python<'_>, found: Weights) -> PyResult<Bound<'_, PyTuple>> {
     let Weights { weights, gaps, log_likelihood, unconverged, status } = found;
     let each = |values| PyArray1::from_vec(py, values);
     (array(py, weights)?, each(gaps), each(log_likelihood), unconverged, status.name()).into_pyobject(py)

@@ -2,8 +2,8 @@
 //!
 //! The library's loops can be long. So they run on a second thread, without Python's lock, and the thread that called waits for news:
 //! it hands them to the callback, in the thread where users expect it, and lets Python look for signals in between.
-//! Ctrl-C sets the library's stop flag, and the exception leaves once the present sweep is over. Nothing outlives the
-//! call, so nothing is there to be lost in a fork.
+//! Ctrl-C sets the library's stop flag, and the exception leaves once the present sweep is over. No thread outlives
+//! the call, except those of a prepared dictionary, which is made anew after a fork: see `decomposer`.
 
 use pyo3::prelude::*;
 use std::ops::ControlFlow;

@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from klnmf._core import certificate, decompose, factorize, grow, init, memory
+from klnmf._decomposer import Decomposer
 from klnmf._klnmf import __version__
 from klnmf._results import (
     Certificate,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "Decomposer",
     "Decomposition",
     "Info",
     "Memory",

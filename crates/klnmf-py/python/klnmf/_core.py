@@ -28,7 +28,8 @@ from klnmf._data import (
     word,
 )
 from klnmf._data import threads as thread_count
-from klnmf._progress import counting, watching
+from klnmf._decomposer import solve
+from klnmf._progress import watching
 from klnmf._results import Certificate, Decomposition, Info, Memory, Result
 
 TRACE = np.dtype([(name, "i8" if name == "iteration" else "f8") for name in Info._fields[:-2]])
@@ -119,7 +120,7 @@ def factorize(
         W, H = pair(init)
         init = matched(V, "W", W, 0), matched(V, "H", H, 1)
     V = matrix(V)
-    W, H = _start(V, rank, init, count("seed", seed), thread_count(threads))
+    start = _start(V, rank, init, count("seed", seed), thread_count(threads))
     max_iter = count("max_iter", max_iter)
 
     def say(info: Info) -> str:
@@ -129,8 +130,7 @@ def factorize(
     with watching(make, callback, progress, max_iter, say) as hear:
         W, H, facts, trace, status = _klnmf.factorize(
             V,
-            W,
-            H,
+            start,
             word("solver", solver),
             mixed,
             word("update", update),
@@ -147,14 +147,16 @@ def factorize(
     return Result(W, H, make(*facts), np.array(trace, TRACE), status)
 
 
-def _start(V: Any, rank: Any, how: Any, seed: int, threads: int) -> tuple[NDArray, NDArray]:
-    """The factors to start from, in the precision of V."""
+def _start(
+    V: Any, rank: Any, how: Any, seed: int, threads: int
+) -> tuple[int, str, int] | tuple[NDArray, NDArray]:
+    """Rank, name and seed of a start, or the factors to start from in the precision of V."""
     if isinstance(how, str):
         if rank is None:
             raise TypeError("rank is missing: how many parts?")
         rank = parts("rank", rank, V.shape)
         check_memory(V, rank, threads)
-        return _klnmf.init(V, rank, how, seed, threads)
+        return rank, how, seed
     W, H = factor("W", how[0], V.dtype), factor("H", how[1], V.dtype)
     check_memory(V, W.shape[1], threads)
     if rank is not None and W.shape[1] != rank:
@@ -210,7 +212,8 @@ def decompose(
     """Find the best weights H for a fixed dictionary W.
 
     The problem is convex, and every column comes with a duality gap: no other weights can be better
-    by more than that. The work is done in double precision whatever the precision of V.
+    by more than that. The work is done in double precision whatever the precision of V. `Decomposer`
+    is for many calls with the same W.
 
     Parameters
     ----------
@@ -246,18 +249,8 @@ def decompose(
     True
     """
     V, dictionary = matrices(V, W=matched(V, "W", W, 0))
-    with counting(progress, V.shape[1], "column") as hear:
-        return Decomposition(
-            *_klnmf.decompose(
-                V,
-                dictionary,
-                number("tol", tol),
-                count("max_iter", max_iter),
-                maybe_number("time_limit", time_limit),
-                thread_count(threads),
-                hear,
-            )
-        )
+    limits = number("tol", tol), count("max_iter", max_iter), maybe_number("time_limit", time_limit)
+    return solve(_klnmf.Decomposer(dictionary, thread_count(threads)), V, limits, progress)
 
 
 def certificate(V: Any, W: ArrayLike, H: ArrayLike, *, threads: int | None = None) -> Certificate:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from klnmf._data import count
+from klnmf._data import threads as thread_count
+from klnmf._decomposer import Prepared
 from klnmf._sklearn_common import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -20,6 +24,12 @@ from klnmf._sklearn_common import (
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+P = TypeVar("P", bound=Prepared)
+
+# The prepared components of every estimator that has transformed something. They are not attributes:
+# `transform` must leave those alone, and pickles and clones must not hold threads.
+_PREPARED: WeakKeyDictionary[Factors, Prepared] = WeakKeyDictionary()
 
 
 class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -69,6 +79,9 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return X @ self.components_
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
+        if reset:
+            # New components are to come.
+            _PREPARED.pop(self, None)
         return validate_data(
             self,
             X,
@@ -77,6 +90,16 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             dtype=[np.float64, np.float32],
             ensure_non_negative=True,
         )
+
+    def _prepared(self, make: Callable[[NDArray, int], P]) -> P:
+        """What `make` prepares from the components, features first: the last one if they are the same."""
+        W, threads = self.components_.T, thread_count(self.threads)
+        found: Any = _PREPARED.get(self)
+        if found is None or type(found) is not make or not found._is_of(W, threads):
+            # The old one goes first, so that there are never two.
+            _PREPARED.pop(self, None)
+            found = _PREPARED[self] = make(W, threads)
+        return found
 
     def _seed(self) -> int:
         """A number given is the seed itself, the one that the program and the functions take."""

@@ -11,13 +11,13 @@ __version__: str
 _Facts = tuple[int, float, float, float, float, float, str]
 _Numbers = tuple[int, float, float, float, float, float]
 _TopicFacts = tuple[int, float, float]
+_Columns = tuple[NDArray, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_], str]
 _Weights = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int, str]
 
 def solvers() -> list[tuple[str, str]]: ...
 def factorize(
     v: Any,
-    w: NDArray,
-    h: NDArray,
+    start: tuple[int, str, int] | tuple[NDArray, NDArray],
     solver: str,
     mixed: bool | None,
     update: str,
@@ -32,15 +32,6 @@ def factorize(
     callback: Callable[..., bool] | None,
 ) -> tuple[NDArray, NDArray, _Facts, list[_Numbers], str]: ...
 def init(v: Any, rank: int, how: str, seed: int, threads: int) -> tuple[NDArray, NDArray]: ...
-def decompose(
-    v: Any,
-    w: NDArray,
-    tol: float,
-    max_iter: int,
-    time_limit: float | None,
-    threads: int,
-    progress: Callable[[int], None] | None,
-) -> tuple[NDArray, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_], str]: ...
 def certificate(v: Any, w: NDArray, h: NDArray, threads: int) -> tuple[float, float, float]: ...
 def grow(w: NDArray, h: NDArray, rank: int, seed: int) -> tuple[NDArray, NDArray]: ...
 def memory(v: Any, rank: int, threads: int) -> tuple[int, int, int, int]: ...
@@ -67,6 +58,32 @@ def topic_weights(
     threads: int,
     progress: Callable[[int], None] | None,
 ) -> _Weights: ...
+
+class Decomposer:
+    def __new__(cls, w: NDArray, threads: int) -> Decomposer: ...
+    @property
+    def pid(self) -> int: ...
+    def decompose(
+        self,
+        v: Any,
+        tol: float,
+        max_iter: int,
+        time_limit: float | None,
+        progress: Callable[[int], None] | None,
+    ) -> _Columns: ...
+
+class TopicDecomposer:
+    def __new__(cls, topics: NDArray, threads: int) -> TopicDecomposer: ...
+    @property
+    def pid(self) -> int: ...
+    def topic_weights(
+        self,
+        v: Any,
+        weights_tol: float,
+        time_limit: float | None,
+        progress: Callable[[int], None] | None,
+    ) -> _Weights: ...
+
 def window_for(rate: int) -> int: ...
 def spectrogram(
     signal: NDArray[np.float64], rate: int, window: int, hop: int, threads: int

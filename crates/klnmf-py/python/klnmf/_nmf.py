@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from klnmf._choices import SklearnInit, Solver
 from klnmf._core import decompose, factorize, grow
 from klnmf._data import count, number, turned
+from klnmf._decomposer import Decomposer
 from klnmf._estimator import Factors
 from klnmf._results import Decomposition, Info, Result
 from klnmf._sklearn_common import (
@@ -213,15 +214,16 @@ class KLNMF(Factors):
         return self._decompose(self._validate(X, reset=False))
 
     def _decompose(self, X: Any) -> Decomposition:
+        limits = {
+            "tol": number("transform_tol", self.transform_tol),
+            "max_iter": count("transform_max_iter", self.transform_max_iter),
+            "progress": self.progress,
+        }
         X, components, beyond = explained(X, self.components_)
-        found = decompose(
-            X.T,
-            components.T,
-            tol=number("transform_tol", self.transform_tol),
-            max_iter=count("transform_max_iter", self.transform_max_iter),
-            threads=self.threads,
-            progress=self.progress,
-        )
+        if components is self.components_:
+            found = self._prepared(Decomposer).decompose(X.T, **limits)
+        else:
+            found = decompose(X.T, components.T, threads=self.threads, **limits)
         warn_of_rows(found.unconverged, len(found.gaps), self.transform_tol)
         return replace(found, divergences=np.where(beyond, np.inf, found.divergences))
 

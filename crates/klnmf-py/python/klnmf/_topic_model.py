@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klnmf._choices import Solver
-from klnmf._data import count, parts
+from klnmf._data import count, number, parts
+from klnmf._decomposer import TopicDecomposer
 from klnmf._estimator import Factors
 from klnmf._results import TopicInfo, Topics
 from klnmf._sklearn_common import check_is_fitted, explained, warn_of_limit, warn_of_rows
-from klnmf._topics import topic_weights, topics
+from klnmf._topics import plain_weights, topic_weights, topics
 
 
 class TopicModel(Factors):
@@ -246,14 +247,18 @@ class TopicModel(Factors):
 
     def _weights(self, X: Any) -> Topics:
         known, components, beyond = explained(X, self.components_)
-        found = topic_weights(
-            known,
-            components,
-            topic_prior=self.topic_prior,
-            weights_tol=self.weights_tol,
-            threads=self.threads,
-            progress=self.progress,
-        )
+        if number("topic_prior", self.topic_prior) == 0 and components is self.components_:
+            prepared = self._prepared(TopicDecomposer)
+            found = plain_weights(known, components, prepared, self.weights_tol, self.progress)
+        else:
+            found = topic_weights(
+                known,
+                components,
+                topic_prior=self.topic_prior,
+                weights_tol=self.weights_tol,
+                threads=self.threads,
+                progress=self.progress,
+            )
         warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
         return replace(
             found,

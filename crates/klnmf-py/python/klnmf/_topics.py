@@ -24,6 +24,7 @@ from klnmf._data import (
     word,
 )
 from klnmf._data import threads as thread_count
+from klnmf._decomposer import TopicDecomposer
 from klnmf._progress import counting, watching
 from klnmf._results import TopicInfo, Topics
 
@@ -194,16 +195,27 @@ def topic_weights(
     """
     V = matrix(counts, np.float64, "counts").T
     W = _words(counts, V, topics)
+    prior, tol = number("topic_prior", topic_prior), number("weights_tol", weights_tol)
+    limit, workers = maybe_number("time_limit", time_limit), thread_count(threads)
     with turned(*NAMES), counting(progress, V.shape[1], "document") as hear:
-        found = _klnmf.topic_weights(
-            V,
-            W,
-            number("topic_prior", topic_prior),
-            number("weights_tol", weights_tol),
-            maybe_number("time_limit", time_limit),
-            thread_count(threads),
-            hear,
-        )
+        found = _klnmf.topic_weights(V, W, prior, tol, limit, workers, hear)
+    return _of_documents(V, W, found)
+
+
+def plain_weights(
+    counts: Any, topics: NDArray, prepared: TopicDecomposer, weights_tol: float, progress: bool
+) -> Topics:
+    """`topic_weights` without a prior, for topics that are prepared."""
+    V = matrix(counts, np.float64, "counts").T
+    W = _words(counts, V, topics)
+    tol = number("weights_tol", weights_tol)
+    with turned(*NAMES), counting(progress, V.shape[1], "document") as hear:
+        found = prepared.topic_weights(V, tol, None, hear)
+    return _of_documents(V, W, found)
+
+
+def _of_documents(V: Any, W: NDArray, found: Any) -> Topics:
+    """Weights with their topics, scaled."""
     sums = W.sum(axis=0)
     W = np.divide(W, sums, out=np.zeros_like(W), where=sums > 0)
     return _packed(V, W, found, 0, np.array([], TRACE), found[-1])
