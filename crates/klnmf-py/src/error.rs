@@ -7,6 +7,11 @@ use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
 pub fn from_library(error: klnmf::Error) -> PyErr {
     let text = error.to_string();
     match error {
+        // As for `init` and `update`, which the library does not know by name.
+        klnmf::Error::UnknownSolver { name } => {
+            let names = klnmf::Solver::ALL.map(klnmf::Solver::name).join(", ");
+            setting("solver", name, &format!("choose {names}"))
+        }
         klnmf::Error::TooLarge { .. } => PyMemoryError::new_err(text),
         klnmf::Error::Threads { .. } => PyOSError::new_err(text),
         _ => PyValueError::new_err(text),
