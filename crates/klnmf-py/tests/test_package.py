@@ -90,16 +90,26 @@ def test_import_of_everything_leaves_others_names_alone():
 
 def test_stub_matches_the_native_half():
     stub = ast.parse(Path(_klnmf.__file__).with_name("_klnmf.pyi").read_text())
-    promised = {
-        node.name: [arg.arg for arg in node.args.args]
-        for node in stub.body
-        if isinstance(node, ast.FunctionDef)
-    }
-    native = {
-        name: list(inspect.signature(function).parameters)
-        for name, function in vars(_klnmf).items()
-        if callable(function) and not name.startswith("_")
-    }
+    promised = {}
+    for node in stub.body:
+        if isinstance(node, ast.FunctionDef):
+            promised[node.name] = [arg.arg for arg in node.args.args]
+        elif isinstance(node, ast.ClassDef):
+            for method in node.body:
+                # A call of the class, without the class itself.
+                is_new = method.name == "__new__"
+                name = node.name if is_new else f"{node.name}.{method.name}"
+                promised[name] = [arg.arg for arg in method.args.args][is_new:]
+    native = {}
+    for name, thing in vars(_klnmf).items():
+        if callable(thing) and not name.startswith("_"):
+            native[name] = list(inspect.signature(thing).parameters)
+            for method, function in vars(thing).items() if isinstance(thing, type) else ():
+                if not method.startswith("_"):
+                    called = callable(function)
+                    native[f"{name}.{method}"] = (
+                        list(inspect.signature(function).parameters) if called else ["self"]
+                    )
     assert promised == native
 
 

@@ -122,8 +122,9 @@ class Decomposer(Prepared):
             W = matched(V, "W", self._frame, 0)
             if W is not self._frame:
                 other = Decomposer(W, self._threads)
-                options = {"max_iter": max_iter, "time_limit": time_limit, "progress": progress}
-                return other.decompose(V, tol=tol, **options)
+                return other.decompose(
+                    V, tol=tol, max_iter=max_iter, time_limit=time_limit, progress=progress
+                )
         V = matrix(V)
         dtype = np.result_type(V.dtype, self._W.dtype)
         limits = number("tol", tol), count("max_iter", max_iter), maybe_number("time_limit", time_limit)

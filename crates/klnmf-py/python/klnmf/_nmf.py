@@ -214,7 +214,7 @@ class KLNMF(Factors):
         return self._decompose(self._validate(X, reset=False))
 
     def _decompose(self, X: Any) -> Decomposition:
-        limits = {
+        limits: dict[str, Any] = {
             "tol": number("transform_tol", self.transform_tol),
             "max_iter": count("transform_max_iter", self.transform_max_iter),
             "progress": self.progress,
