@@ -54,6 +54,23 @@ fn json_has_the_promised_keys_and_true_numbers() {
 }
 
 #[test]
+fn the_model_has_the_bits_of_the_library() {
+    let place = Place::new();
+    place.write("v.mtx", counts_mtx(12, 20));
+    let table = klnmf_io::read::<f64>(&place.path("v.mtx")).unwrap();
+    let v = table.matrix.view();
+    for (option, init) in [("random", klnmf::Init::Random), ("nndsvd", klnmf::Init::Nndsvd)] {
+        place.ok(&format!("factorize v.mtx --rank 3 --seed 5 --init {option}"));
+        let model = read_model::<f64>(&place.path("model.npz")).unwrap();
+        let settings = klnmf::Settings { init, seed: 5, ..klnmf::Settings::default() };
+        let (w, h) = klnmf::init(v, 3, &settings).unwrap();
+        let found =
+            klnmf::factorize_from(v, w, h, &settings, |_| std::ops::ControlFlow::Continue(())).unwrap();
+        assert_eq!((model.w, model.h), (found.w, found.h), "{option}");
+    }
+}
+
+#[test]
 fn any_number_of_threads_writes_the_same_bytes() {
     let place = Place::new();
     place.write("dense.csv", counts_csv(30, 90));
