@@ -74,8 +74,9 @@ class Decomposer(Prepared):
 
     def __init__(self, W: ArrayLike, threads: int | None = None) -> None:
         # Data frames match their rows by label.
-        self._frame = W.copy() if is_frame(W) else None
-        super().__init__(W, thread_count(threads))
+        given: Any = W
+        self._frame = given.copy() if is_frame(given) else None
+        super().__init__(given, thread_count(threads))
         self._in(self._W.dtype)
 
     @property
