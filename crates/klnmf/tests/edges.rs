@@ -298,3 +298,13 @@ fn a_pool_that_is_there_is_used() {
         assert_eq!((&there.w, &there.h), (&alone.w, &alone.h));
     });
 }
+
+/// The factor to the best ray overflows in f32, the weight does not.
+#[test]
+fn a_far_away_start_in_single_precision_is_no_overflow() {
+    let [v, w, h] = [1e20f32, 1e-15, 1e-10].map(|x| Mat::from_rows(&[&[x]]));
+    let settings =
+        Settings { solver: Solver::Fpa, update: klnmf::Update::H, max_iter: 5, ..Settings::default() };
+    let found = factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
+    assert!((found.h[(0, 0)] / 1e35 - 1.0).abs() < 1e-5, "{}", found.h[(0, 0)]);
+}

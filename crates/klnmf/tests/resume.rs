@@ -82,6 +82,26 @@ fn a_tolerance_ends_both_at_the_same_iteration() {
     }
 }
 
+/// A run that came to its limit goes on with a higher one as if it had had that from the start.
+#[test]
+fn a_higher_limit_continues_a_finished_run() {
+    let v = Random(9).counts(30, 45, 0.1, 20.0);
+    for solver in Solver::ALL.into_iter().filter(|solver| solver.spec().inner == 1) {
+        for limit in [7, 10, 15] {
+            let [short, long] = [limit, 50].map(|max_iter| Settings { max_iter, ..settings(solver) });
+            let problem = Problem::new(&v, 2).unwrap();
+            let (w, h) = problem.init(4, &short).unwrap();
+            let whole = to_end(problem.run(w.clone(), h.clone(), &long).unwrap());
+            let mut run = problem.run(w, h, &short).unwrap();
+            while run.ended().is_none() {
+                run.sweep();
+            }
+            let resumed = to_end(problem.resume(&run.state(), &long).unwrap());
+            assert_eq!((whole.w, whole.h), (resumed.w, resumed.h), "{solver} from {limit}");
+        }
+    }
+}
+
 #[test]
 fn a_state_that_does_not_fit_is_refused() {
     let v = Random(8).counts(10, 12, 0.2, 9.0);
@@ -96,6 +116,14 @@ fn a_state_that_does_not_fit_is_refused() {
             other => panic!("{other:?}"),
         };
     refused(&state, &Settings { solver: Solver::Mu, ..settings.clone() }, "solver mue, not mu");
+    refused(&state, &Settings { update: Update::H, ..settings.clone() }, "another update");
+    refused(&state, &Settings { fixed: 1, ..settings.clone() }, "another fixed");
+    let narrow = v.cast::<f32>();
+    let narrow = Problem::new(&narrow, 1).unwrap();
+    assert!(matches!(narrow.resume(&state, &settings), Err(Error::State(why)) if why.contains("precision")));
+    let mut other = state.clone();
+    other.arrays.insert("h".into(), Mat::from_fn(3, 12, |_, _| -1.0));
+    assert!(matches!(problem.resume(&other, &settings), Err(Error::BadFactor { name: "H", .. })));
     let mut other = state.clone();
     other.arrays.insert("y.h".into(), Mat::zeros(3, 11));
     refused(&other, &settings, "y.h is 3 × 11 where 3 × 12 is needed");

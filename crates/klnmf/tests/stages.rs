@@ -33,12 +33,13 @@ fn sweeps_alone_settle_columns_in_few_steps() {
     }
 }
 
-/// Newton's method squares the gap with every step, so a tolerance near rounding takes only a few.
+/// Newton's method squares the gap with every step, so a tolerance near rounding takes only a few. Alone it may
+/// stop where its line search finds nothing better, which the sweeps mend.
 #[test]
 fn free_set_newton_alone_reaches_the_last_digits() {
     for zeros in [false, true] {
-        let known = known_optimum(2, 60, 20, 6, 4, zeros);
-        assert!(steps(&solve(&known, FREE_SET, 1e-11, 120)) <= 120);
+        let found = solve(&known_optimum(2, 60, 20, 6, 4, zeros), FREE_SET, 1e-11, 120);
+        assert!(found.unconverged() <= 3, "{}", found.unconverged());
     }
 }
 
@@ -84,19 +85,6 @@ fn a_newton_step_that_vanishes_goes_back() {
     assert_eq!(x[(0, 0)], 1.0);
 }
 
-/// A weight whose share of the column is below the rounding of its sum becomes zero, not a tiny number.
-#[test]
-fn weights_on_their_way_to_zero_arrive() {
-    let v = Mat::from_rows(&[&[1e6], &[1.0]]);
-    // The best weight of the second atom is about 1e-14 of the column's sum.
-    let kt = Mat::from_rows(&[&[1.0, 1e-6 + 1e-13], &[0.5, 1.0]]);
-    let mut x = Mat::from_rows(&[&[1e6], &[1e-3]]);
-    for _ in 0..50 {
-        half_step("newton", &v, &kt, &mut x, &mut [Column::default()], (1, 0, false), 1).unwrap();
-    }
-    assert!(x[(1, 0)] == 0.0 || x[(1, 0)] > 1e-9, "{}", x[(1, 0)]);
-}
-
 /// The dual point θ = 1 proves that no gap is larger than the divergence itself.
 #[test]
 fn a_gap_is_never_larger_than_the_divergence() {
@@ -116,4 +104,53 @@ fn primal_weights_adapt_to_their_columns() {
     let found = solve(&known_optimum(4, 100, 8, 20, 8, true), PRIMAL_DUAL, 1e-9, 20_000);
     assert_eq!(found.unconverged(), 0);
     assert!(found.columns.iter().map(|c| c.iterations).sum::<usize>() < 6000);
+}
+
+/// A weight whose share of the column is below the rounding of its sum becomes zero, not a tiny number.
+#[test]
+fn weights_on_their_way_to_zero_arrive_there() {
+    let (v, kt) = (Mat::from_rows(&[&[1e6], &[1e3]]), Mat::from_rows(&[&[1.0, 1e-3], &[0.0, 1.0]]));
+    let floor = 1e-3 * f64::EPSILON * 1.001e6;
+    for n in 1..200 {
+        let mut x = Mat::from_rows(&[&[1e6], &[1e-7 * n as f64]]);
+        half_step("newton", &v, &kt, &mut x, &mut [Column::default()], (1, 0, false), 1).unwrap();
+        assert!(x[(1, 0)] == 0.0 || x[(1, 0)] >= floor, "{n}: {:e}", x[(1, 0)]);
+    }
+}
+
+/// Columns that go well take larger primal steps.
+#[test]
+fn primal_weights_grow_while_the_divergence_falls() {
+    let known = known_optimum(5, 60, 12, 6, 4, false);
+    let (kt, mut x) = (known.w.transpose(), Mat::from_fn(6, 12, |_, _| 1.0));
+    let mut columns = vec![Column::default(); 12];
+    for _ in 0..3 {
+        half_step("fpa", &known.v, &kt, &mut x, &mut columns, (5, 0, false), 1).unwrap();
+    }
+    assert!(columns.iter().any(|c| c.weight > Column::default().weight), "{columns:?}");
+    assert!(columns.iter().all(|c| c.weight <= 8.0));
+}
+
+/// A `Decomposer` may be used by all threads of a pool at once, also when it has not packed its dictionary yet.
+#[test]
+fn a_decomposer_serves_a_pool() {
+    use rayon::prelude::*;
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut random = Random(9);
+        let (w, v) = (random.matrix(3000, 20, 0.1, 1.0), random.counts(3000, 2, 0.2, 9.0));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let settings = DecomposeSettings { tol: 1e-3, ..DecomposeSettings::default() };
+        for _ in 0..5 {
+            let shared = klnmf::Decomposer::new(&w, 0).unwrap();
+            let inside = pool.install(|| klnmf::Decomposer::new(&w, 0).unwrap());
+            for decomposer in [&shared, &inside] {
+                pool.install(|| {
+                    (0..16).into_par_iter().for_each(|_| drop(decomposer.decompose(&v, &settings).unwrap()))
+                });
+            }
+        }
+        send.send(()).unwrap();
+    });
+    receive.recv_timeout(std::time::Duration::from_secs(60)).expect("no thread waits for itself");
 }

@@ -353,3 +353,12 @@ fn limits_are_honoured_and_the_weights_are_found_all_the_same() {
         topics(&v, 4, &TopicSettings { time_limit: limit, ..TopicSettings::default() }, go_on).unwrap();
     assert_eq!((found.status, found.weights.unconverged), (klnmf::Status::TimeLimit, 0));
 }
+
+#[test]
+fn an_empty_corpus_is_an_error() {
+    let (v, topics) = (Mat::<f64>::zeros(0, 3), Mat::from_rows(&[&[0.5, 0.1], &[0.5, 0.9]]));
+    for topic_prior in [0.0, 0.3] {
+        let settings = TopicSettings { topic_prior, ..TopicSettings::default() };
+        assert!(topic_weights(&v, &topics, &settings, &|_| ()).is_err());
+    }
+}

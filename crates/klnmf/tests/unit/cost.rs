@@ -254,3 +254,17 @@ fn half_steps_minimise_the_penalised_objective() {
         assert!(values.iter().all(|v| (v - values[1]).abs() < 1e-5 * values[1]), "{terms:?} {values:?}");
     }
 }
+
+/// One Newton step on one weight knows the curvature of the ridge, too: x − F'/F''.
+#[test]
+fn a_newton_step_knows_the_ridge() {
+    let (v, kt) = (Mat::from_rows(&[&[4.0], &[2.0]]), Mat::from_rows(&[&[1.0, 0.5]]));
+    let (pool, mut x) = (Pool::new(1).unwrap(), Mat::from_rows(&[&[2.0]]));
+    let data = ColumnData::new(&pool, Matrix::from(&v)).unwrap();
+    let parts = DictionaryParts { shares: false, atoms: true, arrays: true };
+    let terms = Terms { lasso: 0.25, ridge: 0.5, held: 0 };
+    let mut half = HalfProblem::new(data.blocks::<f64>(), &pool, 1, parts, terms);
+    half_step(&mut half, &Newton, &kt, &mut x, &mut [Column::default()], 1, false);
+    // z = (2, 1): F' = 1.5 + 0.25 + 0.5·2 − (4/2 + 0.5·2/1), F'' = 4/4 + 0.25·2/1 + 0.5.
+    assert!((x[(0, 0)] - (2.0 + 0.25 / 2.0)).abs() < 1e-12, "{}", x[(0, 0)]);
+}
