@@ -7,7 +7,7 @@
 //! | z | Kx |
 //! | g | Kᵀ(α/z), over the rows with α > 0 |
 //! | c, μ | the cost of the weights: G(x) = cᵀx + ½μ‖x‖². Without weights and penalties c = Kᵀ1 and μ = 0 |
-//! | held | the first so many weights do not move |
+//! | held | the first `held` weights are fixed |
 //!
 //! The problem of a column is to minimise F(x) = Σα·ln(α/z) − Σα + G(x) over x ≥ 0. Rows with α = 0 enter
 //! through c alone, which is why a sparse column needs only its stored rows.
@@ -37,7 +37,7 @@ pub struct Cost<'a, S> {
     pub stride: usize,
     /// μ.
     pub ridge: S,
-    /// The first so many weights do not move.
+    /// The first `held` weights are fixed.
     pub held: usize,
     /// The number of weights.
     pub r: usize,
@@ -113,8 +113,8 @@ impl<S: Scalar> Cost<'_, S> {
         x.iter_mut().for_each(|x| *x = S::from_f64(x.to_f64() * ray));
     }
 
-    /// Free weights that cost something become zero: the optimum of a column without data. An atom that is
-    /// zero has no say, and keeps its weight.
+    /// Free weights that cost something become zero: the optimum of a column without data. An atom of
+    /// zeros does not matter and keeps its weight.
     pub fn clear(&self, column: usize, x: &mut [S]) {
         let weights = x.iter_mut().zip(self.of(column)).skip(self.held);
         weights.filter(|(_, c)| **c > S::ZERO).for_each(|(x, _)| *x = S::ZERO);

@@ -23,13 +23,13 @@ pub struct Settings {
     /// Which factors move. [`Update::H`] with any solver is the convex problem, where
     /// [`decompose`](crate::decompose) is the quick way and this the way to compare methods.
     pub update: Update,
-    /// The first so many columns of W stay exactly as they are, the others move: known parts and new ones.
+    /// The first `fixed` columns of W stay exactly as they are, the others move: known parts and new ones.
     /// `gap_w` is about the columns that move. See [`Spec::holds_parts`](crate::Spec::holds_parts).
     pub fixed: usize,
     /// Steps on one factor before the other has its turn. `None`: what the solver's [`Spec`](crate::Spec)
     /// says.
     pub inner: Option<usize>,
-    /// The most accesses to the data: a step on H and a step on W together are one.
+    /// The most iterations. One iteration is a step on H and a step on W.
     pub max_iter: usize,
     /// Stop when `gap_w` and `gap_h`, or the one of the factor that moves, are at most `tol` times the sum of
     /// V. 0 never stops early.
@@ -39,12 +39,12 @@ pub struct Settings {
     /// Set to true from anywhere, a signal handler say, it ends the work after the present sweep, and the
     /// search for a start with the singular vectors found so far.
     pub stop: Option<Arc<AtomicBool>>,
-    /// Accesses between two certificates for the callback. `None`: 10. The tolerance is tested every 10
-    /// accesses in any case, so that watching does not change the result.
+    /// Iterations between two certificates for the callback. `None`: 10. The tolerance is tested every 10
+    /// iterations in any case, so that watching does not change the result.
     pub check_every: Option<usize>,
     /// How to start.
     pub init: Init,
-    /// Of the random numbers in the start. The same seed gives the same bits on any number of threads.
+    /// Seed of the random start. The same seed gives the same bits on any number of threads.
     pub seed: u64,
     /// Threads; 0 for one per core.
     pub threads: usize,
@@ -111,7 +111,7 @@ impl Settings {
 /// How far a factorisation has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Info {
-    /// Accesses to the data so far.
+    /// Iterations to the data so far.
     pub iteration: usize,
     /// Seconds of work so far, without the evaluation of certificates.
     pub seconds: f64,

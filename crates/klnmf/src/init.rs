@@ -36,7 +36,7 @@ pub fn init<'a, T: Scalar>(
     Problem::new(v, settings.threads)?.init(rank, settings)
 }
 
-/// The same for a prepared V.
+/// The start for a prepared V.
 pub(crate) fn start<T: Scalar>(
     problem: &Problem<'_, T>,
     rank: usize,

@@ -34,7 +34,7 @@ pub struct Run<'a, T: Scalar> {
     inner: usize,
     method: Box<dyn Method<T> + 'a>,
     certifier: Certifier<'a>,
-    /// What the method shows of itself.
+    /// The factors that the method reports: the best so far.
     factors: Pair<T>,
     iteration: usize,
     clock: Clock,

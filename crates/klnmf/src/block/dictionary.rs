@@ -25,7 +25,7 @@ pub struct Terms {
     pub lasso: f64,
     /// μ of ½μ‖x‖².
     pub ridge: f64,
-    /// The first so many weights of every column do not move.
+    /// The first `held` weights of every column are fixed.
     pub held: usize,
 }
 

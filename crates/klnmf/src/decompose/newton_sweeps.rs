@@ -1,4 +1,4 @@
-//! The first stage: sweeps of block Newton steps, which settle most columns in no time.
+//! The first stage: sweeps of block Newton steps, which solve most columns within a few sweeps.
 //!
 //! Certificates are taken on the best ray through x. Columns that do not get there are handed to Newton's
 //! method on the free weights at every later certificate. What is left then goes to the primal-dual

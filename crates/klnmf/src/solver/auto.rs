@@ -1,7 +1,7 @@
 //! The choice between a cheap method and a strong one, by what they achieve for the work.
 //!
-//! Extrapolated multiplicative updates come first: coordinate methods take a random start at its word and
-//! settle early, in a poor place. Then block Newton steps, which gain more for the work on all data that were
+//! Extrapolated multiplicative updates come first: from a random start, coordinate descent tends to converge
+//! early to a poor local optimum. Then block Newton steps, which gain more for the work on all data that were
 //! tried; but they carry no guarantee. After a window of iterations in which several of them had to be taken
 //! back, multiplicative updates are tried again, and kept while a window of them lowers ln D by more for the
 //! work than that one did. Work is counted, not timed, so the choice is the same on every machine.

@@ -6,8 +6,8 @@
 //! | y | x carried on in the direction it moved, x + β(x − x_before): where the next half-step starts |
 //! | f | D at y, which the first half-step of a sweep finds on its way |
 //!
-//! What the method shows of itself is the last y whose f was the lowest so far: never worse than what it has
-//! shown before, one sweep behind.
+//! The method reports the best y so far. It lags one sweep behind, because D at y is measured by the next
+//! half-step.
 //!
 //! While f falls, β grows. When it rises, β shrinks and y goes back to x. If that is no better either (x
 //! pairs each factor with the other one carried on, so nothing guarantees it), y goes back to the last good

@@ -291,7 +291,7 @@ impl<T: Scalar> Group<'_, T> {
             for l in 0..weights {
                 let new = T::from_f64(x[l][c]);
                 // All that it adds to Kx is below the floor: it is on its way to zero, and subnormal numbers
-                // are slow. An atom that is zero has no say, and keeps its weight.
+                // are slow. An atom of zeros does not matter and keeps its weight.
                 let k = column.cost.of(0)[first + l];
                 let new = if k > T::ZERO && new * k < column.floor { T::ZERO } else { new };
                 // The change of what is stored, so that z stays true to it.

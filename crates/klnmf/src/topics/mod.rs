@@ -32,11 +32,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Accesses of the plain factorisation that a smoothed model starts from.
+/// Iterations of the plain factorisation that a smoothed model starts from.
 const PLAIN: usize = 20;
 /// A tolerance that f32 cannot tell.
 const FINE: f64 = 1e-6;
-/// Accesses between two looks at the objective.
+/// Iterations between two looks at the objective.
 const LOOK_EVERY: usize = 10;
 
 /// How [`topics`] works and when it stops.
@@ -48,9 +48,9 @@ pub struct TopicSettings {
     pub topic_prior: f64,
     /// β: the pseudo-count of every word in every topic.
     pub word_prior: f64,
-    /// The most accesses to the data.
+    /// The most iterations.
     pub max_iter: usize,
-    /// Done when ten accesses gain less than this, in nats for each word of the corpus. 0 never stops early.
+    /// Done when ten iterations gain less than this, in nats for each word of the corpus. 0 never stops early.
     pub tol: f64,
     /// The gap that a document's weights must reach in the end, in nats for each of its words and
     /// pseudo-counts.
@@ -59,7 +59,7 @@ pub struct TopicSettings {
     pub time_limit: Option<Duration>,
     /// Set to true from anywhere, it ends the work as a time limit does.
     pub stop: Option<Arc<AtomicBool>>,
-    /// Of the random start.
+    /// Seed of the random start.
     pub seed: u64,
     /// Threads; 0 for one per core.
     pub threads: usize,
@@ -119,7 +119,7 @@ pub struct TopicModel {
     pub topics: Mat<f64>,
     /// Of the documents it was fitted to.
     pub weights: Weights,
-    /// Accesses to the data.
+    /// Iterations.
     pub iterations: usize,
     /// Why the fitting ended.
     pub status: Status,
@@ -142,7 +142,7 @@ impl TopicModel {
 /// What the fitting tells its caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TopicInfo {
-    /// Accesses to the data so far.
+    /// Iterations so far.
     pub iteration: usize,
     /// Seconds on the clock.
     pub seconds: f64,
@@ -189,7 +189,7 @@ pub fn topics_from<'a>(
     fit(&Problem::new(v, settings.threads)?, w, h, settings, watch)
 }
 
-/// The same for a prepared V.
+/// Fits topics to a prepared V.
 fn fit(
     problem: &Problem<'_, f64>,
     w: Mat<f64>,
@@ -274,7 +274,7 @@ impl Judge<'_> {
     }
 }
 
-/// Expectation maximisation with the pseudo-counts from the given factors on: how many accesses it took, and
+/// Expectation maximisation with the pseudo-counts from the given factors on: how many iterations it took, and
 /// Wᵀ. In f32 if that is fine enough for the tolerance: the weights are found anew in f64 afterwards.
 fn smooth(
     problem: &Problem<'_, f64>,
