@@ -75,6 +75,10 @@ impl Pool {
         (b, per_b): (&mut [B], usize),
         f: impl Fn(usize, &mut [A], &mut [B]) + Sync,
     ) {
+        // Waking a thread takes longer than a small panel.
+        if a.len() <= width * per_a {
+            return f(0, a, b);
+        }
         self.run(|| {
             a.par_chunks_mut(width * per_a)
                 .zip(b.par_chunks_mut(width * per_b))

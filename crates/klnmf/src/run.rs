@@ -163,7 +163,9 @@ impl<'a, T: Scalar> Run<'a, T> {
         let left = settings.max_iter.checked_sub(before).filter(|left| *left > 0);
         let steps = left.map_or(self.inner, |left| self.inner.min(left));
         self.clock.resume();
-        self.method.sweep(&mut self.factors, steps);
+        let (method, factors) = (&mut self.method, &mut self.factors);
+        // All of it on the threads: going there for every pass takes longer than a pass over small data.
+        self.problem.pool.run(|| method.sweep(factors, steps));
         self.clock.pause();
         self.iteration += steps;
         self.fresh = false;

@@ -159,10 +159,9 @@ fn a_decomposer_serves_a_pool() {
 /// after sixty steps are 0.020 and 1.02, with both 0.0078 and 0.52.
 #[test]
 fn the_dual_point_of_the_steps_counts() {
-    for (known, gap) in [
-        (known_optimum(1, 60, 8, 6, 4, false), 0.012),
-        (known_optimum(4, 40, 8, 12, 5, true), 0.75),
-    ] {
+    for (known, gap) in
+        [(known_optimum(1, 60, 8, 6, 4, false), 0.012), (known_optimum(4, 40, 8, 12, 5, true), 0.75)]
+    {
         assert!(solve(&known, PRIMAL_DUAL, 1e-12, 60).gap() < gap);
     }
 }

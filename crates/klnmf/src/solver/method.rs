@@ -77,7 +77,7 @@ pub type Pair<T> = Factors<Mat<T>>;
 pub type Built<'a, T> = Result<Box<dyn Method<T> + 'a>>;
 
 /// A whole method: a sweep improves both factors.
-pub trait Method<T: Scalar> {
+pub trait Method<T: Scalar>: Send {
     /// `steps` steps on each factor, which count as `steps` iterations.
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize);
 

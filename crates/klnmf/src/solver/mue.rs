@@ -21,7 +21,7 @@ pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a
     Ok(Box::new(Mue { walk, step: Mu, momentum: Momentum::new(true) }))
 }
 
-impl<T: Scalar, H: HalfStep<T>> Method<T> for Mue<'_, T, H> {
+impl<T: Scalar, H: HalfStep<T> + Send> Method<T> for Mue<'_, T, H> {
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
         self.walk.sweep(&self.step, &mut self.momentum, factors, steps);
     }
