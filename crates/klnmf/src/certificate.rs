@@ -7,11 +7,10 @@
 
 use crate::block::{Block, DictionaryParts, HalfProblem, Terms, Work};
 use crate::cost::non_negative;
-use crate::kernel::{self, LogSums};
+use crate::kernel::{self, Keep, KeepAndMeasure, LogSums};
 use crate::matrix::Matrix;
 use crate::parallel::total;
 use crate::problem::Problem;
-use crate::solver::newton::{Keep, KeepAndMeasure};
 use crate::{Error, Mat, Result, Scalar};
 
 /// What is known of a factorisation V ≈ WH.

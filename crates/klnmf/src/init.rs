@@ -206,12 +206,12 @@ fn singular_vectors<T: Scalar>(
     // V·B = U·S·Rᵀ with B orthonormal, so V ≈ U·S·(B·R)ᵀ.
     let a = product(pool, rows, &b);
     let mut small = Mat::zeros(k, k);
-    matmul(small.as_mut_slice(), k, View::of(&a).t(), View::of(&a), false);
+    matmul(small.as_mut_slice(), k, View::of(&a).t(), View::of(&a));
     let (squares, turn) = symmetric_eigen(small);
     let values: Vec<f64> = squares.iter().map(|s| s.max(0.0).sqrt()).collect();
     let (mut left, mut right) = (Mat::zeros(n, k), Mat::zeros(m, k));
-    matmul(left.as_mut_slice(), n, View::of(&a), View::of(&turn), false);
-    matmul(right.as_mut_slice(), m, View::of(&b), View::of(&turn), false);
+    matmul(left.as_mut_slice(), n, View::of(&a), View::of(&turn));
+    matmul(right.as_mut_slice(), m, View::of(&b), View::of(&turn));
     for (l, s) in values.iter().enumerate() {
         left.col_mut(l).iter_mut().for_each(|x| *x /= s.max(f64::MIN_POSITIVE));
     }

@@ -37,15 +37,8 @@ impl<'a, T: Scalar> View<'a, T> {
     }
 }
 
-/// dst ← lhs · rhs, or dst + lhs · rhs if `accumulate`; dst is column-major with columns `ld` apart. One
-/// thread.
-pub(crate) fn matmul<T: Scalar>(
-    dst: &mut [T],
-    ld: usize,
-    lhs: View<'_, T>,
-    rhs: View<'_, T>,
-    accumulate: bool,
-) {
+/// dst ← lhs · rhs on one thread; dst is column-major with columns `ld` apart.
+pub(crate) fn matmul<T: Scalar>(dst: &mut [T], ld: usize, lhs: View<'_, T>, rhs: View<'_, T>) {
     let (m, n, k) = (lhs.rows, rhs.cols, lhs.cols);
     assert_eq!(k, rhs.rows, "inner sizes of a product");
     if m == 0 || n == 0 {
@@ -54,10 +47,7 @@ pub(crate) fn matmul<T: Scalar>(
     assert!(ld >= m && dst.len() >= (n - 1) * ld + m, "room for a product");
     assert!(lhs.data.len() >= lhs.extent() && rhs.data.len() >= rhs.extent(), "factors of a product");
     if k == 0 {
-        if !accumulate {
-            (0..n).for_each(|j| dst[j * ld..][..m].fill(T::ZERO));
-        }
-        return;
+        return (0..n).for_each(|j| dst[j * ld..][..m].fill(T::ZERO));
     }
     // Safety: the assertions above keep every address that the strides can reach inside the three slices, and
     // dst, being borrowed mutably, overlaps neither factor.
@@ -69,7 +59,7 @@ pub(crate) fn matmul<T: Scalar>(
             dst.as_mut_ptr(),
             ld as isize,
             1,
-            accumulate,
+            false,
             lhs.data.as_ptr(),
             lhs.cs as isize,
             lhs.rs as isize,
@@ -89,7 +79,7 @@ pub(crate) fn matmul<T: Scalar>(
 /// A · Aᵀ for an r × p matrix, as a full r × r matrix.
 pub(crate) fn gram<T: Scalar>(a: &Mat<T>) -> Mat<T> {
     let mut g = Mat::zeros(a.rows(), a.rows());
-    matmul(g.as_mut_slice(), a.rows(), View::of(a), View::of(a).t(), false);
+    matmul(g.as_mut_slice(), a.rows(), View::of(a), View::of(a).t());
     g
 }
 

@@ -2,7 +2,7 @@
 
 use crate::block::ColumnData;
 use crate::certificate::{Certificate, Certifier, check_factors};
-use crate::factorize::{Info, Settings, Solution, Status};
+use crate::factorize::{Info, Settings, Solution};
 use crate::matrix::Matrix;
 use crate::parallel::{Pool, total};
 use crate::run::Run;
@@ -96,7 +96,8 @@ impl<'v, T: Scalar> Problem<'v, T> {
     }
 
     /// A run that goes on from a stored state, to the same bits as if it had never been cut. The settings
-    /// must be those that it began with; limits and tolerance may differ.
+    /// must be those that it began with; limits and tolerance may differ. A limit that cut a sweep short (7
+    /// iterations where a sweep has 5) is the exception: a run without that limit makes the whole sweep.
     pub fn resume<'a>(&'a self, state: &State, settings: &'a Settings) -> Result<Run<'a, T>> {
         Run::resume(self, state, settings)
     }
@@ -105,21 +106,5 @@ impl<'v, T: Scalar> Problem<'v, T> {
     pub fn certificate(&self, w: &Mat<T>, h: &Mat<T>) -> Result<Certificate> {
         check_factors(self.matrix(), w, h)?;
         Ok(Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h))
-    }
-}
-
-impl<T: Scalar> Run<'_, T> {
-    /// Sweeps until there is a reason to stop; `watch` is told of every certificate that is due.
-    pub fn to_end(mut self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
-        let status = loop {
-            if self.shows() && watch(self.info()).is_break() {
-                break Status::Stopped;
-            }
-            if let Some(status) = self.ended() {
-                break status;
-            }
-            self.sweep();
-        };
-        self.finish(status)
     }
 }

@@ -7,6 +7,7 @@ use crate::solver::method::{Factors, Method, Pair};
 use crate::solver::{Setup, Side, State, Update};
 use crate::{Error, Mat, Result, Scalar};
 use std::any::TypeId;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// Iterations between two tests of the tolerance.
@@ -181,6 +182,20 @@ impl<'a, T: Scalar> Run<'a, T> {
         if self.method.wants_progress() && self.iteration / TEST_EVERY > before / TEST_EVERY {
             self.method.observe(&self.info);
         }
+    }
+
+    /// Sweeps until there is a reason to stop; `watch` is told of every certificate that is due.
+    pub fn to_end(mut self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
+        let status = loop {
+            if self.shows() && watch(self.info()).is_break() {
+                break Status::Stopped;
+            }
+            if let Some(status) = self.ended() {
+                break status;
+            }
+            self.sweep();
+        };
+        self.finish(status)
     }
 
     /// Everything that it carries on, to be put back with [`Problem::resume`].

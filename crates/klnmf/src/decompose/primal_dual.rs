@@ -10,9 +10,8 @@
 
 use super::{ColumnInfo, Job};
 use crate::block::{Block, Work};
-use crate::kernel::{self, DualStep, LogSums};
+use crate::kernel::{self, DualStep, Keep, KeepAndMeasure, LogSums};
 use crate::primal_dual::{Metric, PrimalDual, Prox};
-use crate::solver::newton::{Keep, KeepAndMeasure};
 
 /// Steps between two looks at the gap, which cost about as much as one step and a half.
 const CHECK_EVERY: usize = 20;

@@ -213,3 +213,37 @@ impl<S: Scalar, const COLUMNS: bool> TileMap<S> for DualStep<'_, S, COLUMNS> {
         }
     }
 }
+
+/// Keeps z, its columns `height` apart.
+pub struct Keep<'a, T> {
+    pub z: &'a mut [T],
+    pub p: usize,
+    pub height: usize,
+}
+
+impl<T: Scalar> TileMap<T> for Keep<'_, T> {
+    #[inline(always)]
+    fn map<L: Lanes<T>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
+        z.store(self.z, at + column * (self.height - self.p), live);
+        z
+    }
+}
+
+/// Keeps z and adds up the logarithms; the result is the quotient.
+pub struct KeepAndMeasure<'a, T> {
+    pub keep: Keep<'a, T>,
+    pub logs: LogSums<'a, T>,
+}
+
+impl<T: Scalar> TileMap<T> for KeepAndMeasure<'_, T> {
+    #[inline(always)]
+    fn map<L: Lanes<T>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
+        self.keep.map(column, at, live, z);
+        self.logs.map(column, at, live, z)
+    }
+
+    #[inline(always)]
+    fn fetch(&self, at: usize) {
+        self.logs.fetch(at);
+    }
+}

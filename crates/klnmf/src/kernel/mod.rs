@@ -29,7 +29,7 @@ pub use lanes::Lanes;
 pub(crate) use loops::{
     add_columns, convert, dot, ln, log_sum, multiply, multiply_transposed, simd, weighted_log,
 };
-pub(crate) use map::{DualStep, LogSums, Ratio, Same, TileMap};
+pub(crate) use map::{DualStep, Keep, KeepAndMeasure, LogSums, Ratio, Same, TileMap};
 pub use packed::{Aligned, Packed};
 pub use plain::{Array, FUSED};
 #[cfg(target_arch = "x86_64")]

@@ -73,7 +73,7 @@ pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a
     let mut units = vec![(); m];
     pool.panels(PANEL, (new.x.as_mut_slice(), n), (&mut units, 1), |first, x, units| {
         let z = View::columns(&z.as_slice()[first * r..], r, units.len(), r);
-        matmul(x, n, View::of(yt).t(), z, false);
+        matmul(x, n, View::of(yt).t(), z);
     });
     Ok(Box::new(new))
 }
@@ -86,7 +86,7 @@ impl<T: Scalar> Admm<'_, T> {
         let (x, alpha) = (self.x.as_mut_slice(), self.alpha_x.as_mut_slice());
         self.pool.panels(PANEL, (x, n), (alpha, n), |first, x, alpha| {
             let z = View::columns(&z.as_slice()[first * r..], r, x.len() / n, r);
-            matmul(x, n, View::of(yt).t(), z, false);
+            matmul(x, n, View::of(yt).t(), z);
             for (c, (x, alpha)) in x.chunks_mut(n).zip(alpha.chunks_mut(n)).enumerate() {
                 x_step(v.column_values(first + c), unit, rho, x, alpha);
             }
@@ -163,7 +163,7 @@ fn update_factor<T: Scalar>(
     let mut units = vec![(); z.cols()];
     pool.panels(PANEL, (z.as_mut_slice(), r), (&mut units, 1), |first, z, units| {
         let columns = View { data: &x.data[first * x.cs..], cols: units.len(), ..x };
-        matmul(z, r, View::of(yt), columns, false);
+        matmul(z, r, View::of(yt), columns);
         for (c, z) in z.chunks_mut(r).enumerate() {
             let (h, alpha) = (h.col(first + c), alpha.col(first + c));
             z.iter_mut().zip(h).zip(alpha).for_each(|((z, h), alpha)| *z = *z + *h - *alpha / rho);

@@ -9,7 +9,7 @@ use super::method::{Method, Pair};
 use super::{Build, Builder, Setup, State, Update};
 use crate::factorize::Info;
 use crate::matrix::Matrix;
-use crate::{Mat, Result};
+use crate::{Result, kernel};
 use rayon::prelude::*;
 
 /// What f32 can tell from the rest of the divergence, in units of ΣV.
@@ -201,9 +201,6 @@ impl Method<f64> for Mixed<'_> {
 }
 
 fn widen(from: &Pair<f32>, to: &mut Pair<f64>) {
-    let one = |from: &Mat<f32>, to: &mut Mat<f64>| {
-        to.as_mut_slice().iter_mut().zip(from.as_slice()).for_each(|(to, from)| *to = f64::from(*from));
-    };
-    one(&from.wt, &mut to.wt);
-    one(&from.h, &mut to.h);
+    kernel::convert(from.wt.as_slice(), to.wt.as_mut_slice());
+    kernel::convert(from.h.as_slice(), to.h.as_mut_slice());
 }

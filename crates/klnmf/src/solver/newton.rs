@@ -22,7 +22,7 @@ use crate::Scalar;
 use crate::block::{Block, DictionaryParts, MOST_BLOCKS, Work, take};
 use crate::cost::Cost;
 use crate::kernel::newton_pass::{B, C, H, Pass, Sums, block_pass, chunks, last_pass, totals};
-use crate::kernel::{self, Isa, Lanes, LogSums, TileMap};
+use crate::kernel::{self, Isa, Keep, KeepAndMeasure, LogSums};
 use std::array;
 use std::ops::Range;
 
@@ -87,40 +87,6 @@ pub fn each_with_z<'a, T: Scalar>(
         x = rest;
         (b, mine, take(&mut z, b.q * b.height()))
     })
-}
-
-/// Keeps z, its columns `height` apart.
-pub struct Keep<'a, T> {
-    pub z: &'a mut [T],
-    pub p: usize,
-    pub height: usize,
-}
-
-impl<T: Scalar> TileMap<T> for Keep<'_, T> {
-    #[inline(always)]
-    fn map<L: Lanes<T>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
-        z.store(self.z, at + column * (self.height - self.p), live);
-        z
-    }
-}
-
-/// Keeps z and adds up the logarithms; the result is the quotient.
-pub struct KeepAndMeasure<'a, T> {
-    pub keep: Keep<'a, T>,
-    pub logs: LogSums<'a, T>,
-}
-
-impl<T: Scalar> TileMap<T> for KeepAndMeasure<'_, T> {
-    #[inline(always)]
-    fn map<L: Lanes<T>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
-        self.keep.map(column, at, live, z);
-        self.logs.map(column, at, live, z)
-    }
-
-    #[inline(always)]
-    fn fetch(&self, at: usize) {
-        self.logs.fetch(at);
-    }
 }
 
 /// `sweeps` sweeps over the weights of the columns of some blocks, whose z, padded, are in `work.z`; those
