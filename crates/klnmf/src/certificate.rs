@@ -11,6 +11,7 @@ use crate::kernel::{self, Keep, KeepAndMeasure, LogSums};
 use crate::matrix::Matrix;
 use crate::parallel::total;
 use crate::problem::Problem;
+use crate::solver::Side;
 use crate::{Error, Mat, Result, Scalar};
 
 /// What is known of a factorisation V ≈ WH.
@@ -114,17 +115,32 @@ impl<'a> Certifier<'a> {
         Self { halves, values, epsilon }
     }
 
-    pub fn certify<T: Scalar>(&mut self, wt: &Mat<T>, h: &Mat<T>) -> Certificate {
+    /// `duals`: dual values that somebody knows, column by column of one side; a gap is never larger than they show.
+    pub fn certify<T: Scalar>(
+        &mut self,
+        wt: &Mat<T>,
+        h: &Mat<T>,
+        duals: Option<(Side, &[f64])>,
+    ) -> Certificate {
         let measure = Measure::Divergence { epsilon: self.epsilon };
-        let (divergence, gap_h) = self.evaluate(0, wt, h, measure);
-        let (_, gap_w) = self.evaluate(1, h, wt, Measure::GapOnly);
+        let of = |wanted: Side| duals.filter(|(side, _)| *side == wanted).map(|(_, duals)| duals);
+        let (divergence, gap_h) = self.evaluate(0, wt, h, measure, of(Side::H));
+        let measure = if of(Side::W).is_some() { measure } else { Measure::GapOnly };
+        let (_, gap_w) = self.evaluate(1, h, wt, measure, of(Side::W));
         // The rows' own divergences are not known, their sum is.
         let gap_w = if gap_h.is_finite() { gap_w.min(divergence) } else { f64::INFINITY };
         Certificate { divergence, gap_w, gap_h }
     }
 
     /// The sums over the columns of divergence and gap.
-    fn evaluate<T: Scalar>(&mut self, side: usize, kt: &Mat<T>, x: &Mat<T>, measure: Measure) -> (f64, f64) {
+    fn evaluate<T: Scalar>(
+        &mut self,
+        side: usize,
+        kt: &Mat<T>,
+        x: &Mat<T>,
+        measure: Measure,
+        duals: Option<&[f64]>,
+    ) -> (f64, f64) {
         let (half, values) = (&mut self.halves[side], &mut self.values[side]);
         half.set(kt);
         let mut units = vec![(); values.len()];
@@ -140,7 +156,12 @@ impl<'a> Certifier<'a> {
             },
             |_| (),
         );
-        let values = &self.values[side];
+        let values = &mut self.values[side];
+        let known =
+            values.iter_mut().zip(duals.unwrap_or_default()).filter(|(value, _)| value.gap.is_finite());
+        for (value, dual) in known {
+            value.gap = value.gap.min(non_negative(value.divergence - dual));
+        }
         (total(values.iter().map(|v| v.divergence)), total(values.iter().map(|v| v.gap)))
     }
 }

@@ -125,6 +125,10 @@ pub struct Info {
     pub sum: f64,
     /// The precision of the work so far.
     pub precision: Precision,
+    /// The value of the dual point that the method itself carries, scaled to be feasible: no factor in place of the
+    /// one that moves has a divergence below it. `fpa-authors` and `fpa-printed` have one where the other factor is
+    /// fixed, in f64. The gaps take it into account.
+    pub dual: Option<f64>,
 }
 
 /// The precision of the work. Certificates are always in f64.

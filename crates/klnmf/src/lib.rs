@@ -82,6 +82,7 @@
 //! *Accelerating nonnegative matrix factorization algorithms using extrapolation* (2019). D. Bertsekas,
 //! *Projected Newton methods for optimization problems with simple constraints* (1982).
 
+mod algorithm_1;
 mod block;
 mod certificate;
 mod cost;
@@ -104,6 +105,7 @@ mod solver;
 mod topics;
 mod worker;
 
+pub use algorithm_1::{Algorithm1, Values, algorithm_1};
 pub use certificate::{Certificate, certificate, check_factors};
 pub use decompose::{
     ColumnInfo, DecomposeSettings, Decomposer, Decomposition, Stages, decompose, decompose_with,

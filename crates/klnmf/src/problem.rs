@@ -105,6 +105,6 @@ impl<'v, T: Scalar> Problem<'v, T> {
     /// The certificate of given factors.
     pub fn certificate(&self, w: &Mat<T>, h: &Mat<T>) -> Result<Certificate> {
         check_factors(self.matrix(), w, h)?;
-        Ok(Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h))
+        Ok(Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h, None))
     }
 }

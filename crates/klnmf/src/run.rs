@@ -2,6 +2,7 @@
 
 use crate::certificate::{Certificate, Certifier, check_factors, first_infinite};
 use crate::factorize::{Info, Precision, Settings, Solution, Status};
+use crate::parallel::total;
 use crate::problem::Problem;
 use crate::solver::method::{Factors, Method, Pair};
 use crate::solver::{Setup, Side, State, Update};
@@ -94,7 +95,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         let mut certifier = Certifier::new(problem, rank, spec.epsilon, settings.fixed);
         let mut clock = Clock::new(problem.sum, state.map_or(0.0, |state| state.seconds));
         let iteration = state.map_or(0, |state| state.iteration);
-        let mut info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h));
+        let mut info = clock.info(iteration, certifier.certify(&factors.wt, &factors.h, None));
         // ADMM may pass through such factors, but nothing can start from them.
         if state.is_none()
             && !info.gap_h.is_finite()
@@ -111,8 +112,9 @@ impl<'a, T: Scalar> Run<'a, T> {
             narrow: [columns.blocks(), rows.blocks()],
             begun: false,
         };
-        let method = T::method(&setup, &mut factors, info.divergence, state)?;
+        let mut method = T::method(&setup, &mut factors, info.divergence, state)?;
         info.precision = precision::<T>(&*method);
+        info.dual = method.duals(&mut factors).map(|(_, duals)| total(duals.into_iter()));
         let inner = settings.inner.unwrap_or(if problem.sparse { spec.inner_sparse } else { spec.inner });
         let test = state.map_or(Ok(1.0), |state| state.number("test"))? != 0.0;
         Ok(Self {
@@ -244,8 +246,11 @@ impl<'a, T: Scalar> Run<'a, T> {
     }
 
     fn certify(&mut self) {
-        let certificate = self.certifier.certify(&self.factors.wt, &self.factors.h);
+        let duals = self.method.duals(&mut self.factors);
+        let own = duals.as_ref().map(|(side, duals)| (*side, &duals[..]));
+        let certificate = self.certifier.certify(&self.factors.wt, &self.factors.h, own);
         self.info = self.clock.info(self.iteration, certificate);
+        self.info.dual = duals.map(|(_, duals)| total(duals.into_iter()));
         self.info.precision = precision::<T>(&*self.method);
         self.fresh = true;
     }
@@ -308,6 +313,6 @@ impl Clock {
     fn info(&mut self, iteration: usize, c: Certificate) -> Info {
         let (seconds, sum, precision) = (self.worked.as_secs_f64(), self.sum, Precision::F64);
         let Certificate { divergence, gap_w, gap_h } = c;
-        Info { iteration, seconds, divergence, gap_w, gap_h, sum, precision }
+        Info { iteration, seconds, divergence, gap_w, gap_h, sum, precision, dual: None }
     }
 }

@@ -14,6 +14,7 @@ Solver = Literal[
     "newton",
     "admm",
     "fpa-authors",
+    "fpa-printed",
     "mu-authors",
     "admm-authors",
 ]

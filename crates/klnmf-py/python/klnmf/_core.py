@@ -68,8 +68,9 @@ def factorize(
         How to start. Rows of W and columns of H are matched with those of V by their labels if both are
         data frames, else by position.
     solver : {'auto', 'fpa', 'simplex', 'mu', 'mue', 'newton', 'admm', \
-            'fpa-authors', 'mu-authors', 'admm-authors'}
-        The method. Those of the authors repeat the programs of the paper, for comparisons.
+            'fpa-authors', 'fpa-printed', 'mu-authors', 'admm-authors'}
+        The method. Those of the authors repeat the programs of the paper, and 'fpa-printed' its text,
+        for comparisons.
     update : {'both', 'W', 'H'}
         Which factors move.
     fixed : int

@@ -1,12 +1,24 @@
-//! The authors' own program of the primal-dual algorithm, step for step: the oracle for everything else.
+//! The paper's primal-dual algorithm for both factors, twice: as the authors programmed it, step for step, and
+//! as the paper prints it (Algorithm 2).
 //!
 //! The letters are those of [`primal_dual`](crate::primal_dual), with one σ and one τ for a whole column:
 //!
 //! σ = √(p/r)·1ᵀK1/(1ᵀa·‖K‖),  τ = √(r/p)·1ᵀa/(1ᵀK1·‖K‖),  so that στ‖K‖² = 1.
 //!
-//! χ lives on all entries, also where a = 0, so the program is for dense V. It starts feasible at −V/(WH) and
-//! is carried through all half-steps, and so is x̄. The scalar steps suit columns of like size; on badly
-//! scaled data use [`Fpa`](crate::Solver::Fpa).
+//! χ lives on all entries, also where a = 0, so both are for dense V. It starts feasible at −V/(WH) and is
+//! carried through all half-steps, and so is x̄. The scalar steps suit columns of like size; on badly scaled
+//! data use [`Fpa`](crate::Solver::Fpa).
+//!
+//! | | the program | as printed |
+//! | --- | --- | --- |
+//! | order | H, then W | W, then H |
+//! | before the steps on a factor | nothing | columns of W to sum 1, with W̄; rows of H and H̄ the other way |
+//! | | | χ divided by max Kᵀ(−χ)/Kᵀ1 where that exceeds 1, column by column |
+//! | objective | ε = 2.2e-16 inside the logarithm | D |
+//!
+//! With one factor fixed there is no switch from one problem to the other, so neither does anything before the
+//! steps, and both are Algorithm 1 on every column. `docs/solvers.md` has all differences, with reasons and with
+//! what the other readings of the page come to.
 
 use super::method::{Built, Method, Pair};
 use super::{Setup, Side, State, Update};
@@ -25,17 +37,35 @@ pub struct FpaAuthors<'a, T> {
     /// x̄ for H and for Wᵀ.
     x_bar: [Mat<T>; 2],
     update: Update,
+    /// What moves first; χ is up to date for it between two sweeps.
+    first: Side,
+    printed: bool,
 }
 
 /// See [`Solver::FpaAuthors`](crate::Solver::FpaAuthors).
 pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
+    make(setup, factors, false)
+}
+
+/// See [`Solver::FpaPrinted`](crate::Solver::FpaPrinted).
+pub fn build_printed<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
+    make(setup, factors, true)
+}
+
+fn make<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>, printed: bool) -> Built<'a, T> {
     let (n, m, r) = (factors.wt.cols(), factors.h.cols(), factors.h.rows());
     let half = |data| HalfProblem::new(data, setup.pool, r, DictionaryParts::default(), Terms::default());
     let chi = [Mat::try_zeros(n, m)?, Mat::try_zeros(m, n)?];
     let x_bar = [factors.h.clone(), factors.wt.clone()];
-    let mut new = FpaAuthors { halves: setup.data.map(half), chi, x_bar, update: setup.settings.update };
+    let update = setup.settings.update;
+    let first = match update {
+        Update::Both if !printed => Side::H,
+        Update::H => Side::H,
+        _ => Side::W,
+    };
+    let mut new = FpaAuthors { halves: setup.data.map(half), chi, x_bar, update, first, printed };
     new.start_dual(factors);
-    if new.update == Update::W {
+    if first == Side::W {
         new.turn_dual(0);
     }
     Ok(Box::new(new))
@@ -55,19 +85,17 @@ impl<T: Scalar> FpaAuthors<'_, T> {
                 let (b, Work { tile, evidence, .. }) = (&blocks[0], work);
                 let mut keep = KeepRatio { ratio: Ratio::new(b.a), t: chi };
                 b.pass(x, Some(&mut evidence.g), tile, &mut keep);
-                for (chi, g) in chi.chunks_mut(b.p).zip(evidence.g.chunks(r)) {
-                    let live = g.iter().zip(b.k_sum).filter(|(_, k)| **k > T::ZERO);
-                    let s = live.map(|(g, k)| *g / *k).fold(T::ZERO, T::max);
-                    if s > T::ZERO {
-                        chi.iter_mut().for_each(|y| *y = -*y / s);
-                    }
-                }
+                chi.iter_mut().for_each(|y| *y = -*y);
+                evidence.g.iter_mut().for_each(|g| *g = -*g);
+                divide(b, chi, &evidence.g, T::ZERO);
             },
             |_| (),
         );
     }
 
     fn half_step(&mut self, side: Side, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
+        // What exceeds this is divided by it.
+        let bound = if self.printed && self.update == Update::Both { T::ONE } else { T::INFINITY };
         let (half, side) = (&mut self.halves[side as usize], side as usize);
         half.set(kt);
         let norm = spectral_norm(&gram(kt));
@@ -85,10 +113,31 @@ impl<T: Scalar> FpaAuthors<'_, T> {
             (pair.as_mut_slice(), 2 * r),
             (self.chi[side].as_mut_slice(), kt.cols()),
             1,
-            |blocks, pair, chi, work| block_steps(&blocks[0], pair, chi, work, steps, steps_of),
+            |blocks, pair, chi, work| {
+                let (b, Work { tile, evidence, .. }) = (&blocks[0], &mut *work);
+                if bound < T::INFINITY {
+                    b.back(chi, &mut evidence.g, tile);
+                    divide(b, chi, &evidence.g, bound);
+                }
+                block_steps(b, pair, chi, work, steps, steps_of);
+            },
             |_| (),
         );
         unstack(&pair, x, &mut self.x_bar[side]);
+    }
+
+    /// Columns of W to sum 1, and W̄ with them; the rows of H and H̄ the other way, so that WH stays.
+    fn normalize(&mut self, factors: &mut Pair<T>) {
+        let sums = factors.wt.row_sums();
+        let [h_bar, wt_bar] = &mut self.x_bar;
+        for (x, up) in [(&mut factors.wt, false), (wt_bar, false), (&mut factors.h, true), (h_bar, true)] {
+            for column in x.as_mut_slice().chunks_mut(sums.len()) {
+                for (x, sum) in column.iter_mut().zip(&sums).filter(|(_, sum)| **sum > 0.0) {
+                    let scale = if up { *sum } else { 1.0 / *sum };
+                    *x = T::from_f64(x.to_f64() * scale);
+                }
+            }
+        }
     }
 
     /// Brings χ into the shape of the other half-step.
@@ -101,7 +150,11 @@ impl<T: Scalar> FpaAuthors<'_, T> {
 
 impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
-        for side in [Side::H, Side::W] {
+        let second = if self.first == Side::H { Side::W } else { Side::H };
+        for side in [self.first, second] {
+            if self.printed && self.update == Update::Both {
+                self.normalize(factors);
+            }
             if self.update.moves(side) {
                 let (kt, x) = factors.split(side);
                 self.half_step(side, kt, x, steps);
@@ -112,20 +165,65 @@ impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
         }
     }
 
+    /// In f32 rounding would make it no bound.
+    fn duals(&mut self, factors: &mut Pair<T>) -> Option<(Side, Vec<f64>)> {
+        if self.update == Update::Both || size_of::<T>() < size_of::<f64>() {
+            return None;
+        }
+        let (side, kt) = (self.first, factors.split(self.first).0);
+        let (half, chi) = (&mut self.halves[side as usize], &mut self.chi[side as usize]);
+        half.set(kt);
+        let mut duals = vec![0.0; chi.cols()];
+        let p = chi.rows();
+        half.for_each(
+            (chi.as_mut_slice(), p),
+            (&mut duals, 1),
+            1,
+            |blocks, chi, duals, work| {
+                let (b, Work { tile, evidence, .. }) = (&blocks[0], work);
+                b.back(chi, &mut evidence.g, tile);
+                for (c, (dual, g)) in duals.iter_mut().zip(evidence.g.chunks(b.r)).enumerate() {
+                    let column = c * b.p..(c + 1) * b.p;
+                    let terms = b.a[column.clone()].iter().zip(&chi[column]).filter(|(a, _)| **a > T::ZERO);
+                    let logs: f64 = terms.map(|(a, y)| a.to_f64() * (-y.to_f64()).ln()).sum();
+                    *dual = logs - b.sums[c] * violation(b, g).to_f64().ln();
+                }
+            },
+            |_| (),
+        );
+        // An empty column has nothing to explain.
+        duals.iter_mut().filter(|dual| dual.is_nan()).for_each(|dual| *dual = 0.0);
+        Some((side, duals))
+    }
+
     fn save(&self, state: &mut State) {
         let [h, w] = &self.x_bar;
         state.put_array("x_bar.h", h);
         state.put_array("x_bar.w", w);
-        let side = usize::from(self.update == Update::W);
-        state.put_array("chi", &self.chi[side]);
+        state.put_array("chi", &self.chi[self.first as usize]);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
         let [h, w] = &mut self.x_bar;
         state.fill("x_bar.h", h)?;
         state.fill("x_bar.w", w)?;
-        let side = usize::from(self.update == Update::W);
-        state.fill("chi", &mut self.chi[side])
+        state.fill("chi", &mut self.chi[self.first as usize])
+    }
+}
+
+/// max Kᵀ(−χ)/Kᵀ1 of a column, from g = Kᵀχ; it is feasible if that is at most 1.
+fn violation<T: Scalar>(b: &Block<'_, T>, g: &[T]) -> T {
+    let live = g.iter().zip(b.k_sum).filter(|(_, k)| **k > T::ZERO);
+    live.map(|(g, k)| -*g / *k).fold(T::ZERO, T::max)
+}
+
+/// Divides the columns of χ that are infeasible by more than the bound.
+fn divide<T: Scalar>(b: &Block<'_, T>, chi: &mut [T], g: &[T], bound: T) {
+    for (chi, g) in chi.chunks_mut(b.p).zip(g.chunks(b.r)) {
+        let s = violation(b, g);
+        if s > bound {
+            chi.iter_mut().for_each(|y| *y = *y / s);
+        }
     }
 }
 

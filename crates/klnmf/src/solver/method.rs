@@ -87,6 +87,12 @@ pub trait Method<T: Scalar>: Send {
         None
     }
 
+    /// For the factor that moves, if one alone does: the value of the dual point that the method carries, scaled to
+    /// be feasible, column by column. No weights have a divergence below it.
+    fn duals(&mut self, _factors: &mut Pair<T>) -> Option<(Side, Vec<f64>)> {
+        None
+    }
+
     /// Whether it wants to be told how far it has come.
     fn wants_progress(&self) -> bool {
         false

@@ -138,6 +138,9 @@ solvers! {
     FpaAuthors, "fpa-authors", "The paper's own fpa program, repeated step for step for comparisons",
     fpa_authors::build, { dense_only: true, inner: 5, inner_sparse: 5 }, AUTHORS;
 
+    FpaPrinted, "fpa-printed", "The paper's Algorithm 2 as printed, with the sign that converges, for comparisons",
+    fpa_authors::build_printed, { dense_only: true, inner: 5, inner_sparse: 5, epsilon: 0.0 }, AUTHORS;
+
     MuAuthors, "mu-authors", "The paper's own mu program, repeated step for step for comparisons: W before H",
     mu::build_authors, { leaves_zero: false, never_rises: true }, AUTHORS;
 
