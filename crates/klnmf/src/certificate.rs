@@ -111,7 +111,7 @@ impl<'a> Certifier<'a> {
             HalfProblem::new(data, &problem.pool, r, parts, Terms { held, ..Terms::default() })
         };
         let halves = [half(0, 0), half(1, held)];
-        let values = [&halves[0], &halves[1]].map(|half| vec![ColumnValue::default(); half.shape().1]);
+        let values = [&halves[0], &halves[1]].map(|half| vec![ColumnValue::default(); half.data.shape().1]);
         Self { halves, values, epsilon }
     }
 
@@ -144,18 +144,11 @@ impl<'a> Certifier<'a> {
         let (half, values) = (&mut self.halves[side], &mut self.values[side]);
         half.set(kt);
         let mut units = vec![(); values.len()];
-        half.for_each(
-            (values, 1),
-            (&mut units, 1),
-            1,
-            |blocks, values, _, work| {
-                let b = &blocks[0];
-                let x = &x.as_slice()[b.first * b.r..][..b.q * b.r];
-                work.x.iter_mut().zip(x).for_each(|(to, x)| *to = x.to_f64());
-                evaluate(b, values, work, measure);
-            },
-            |_| (),
-        );
+        half.for_each((values, 1), (&mut units, 1), |b, values, _, work| {
+            let x = &x.as_slice()[b.first * b.r..][..b.q * b.r];
+            work.x.iter_mut().zip(x).for_each(|(to, x)| *to = x.to_f64());
+            evaluate(b, values, work, measure);
+        });
         let values = &mut self.values[side];
         let known =
             values.iter_mut().zip(duals.unwrap_or_default()).filter(|(value, _)| value.gap.is_finite());

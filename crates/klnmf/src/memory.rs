@@ -1,6 +1,6 @@
 //! How much memory a factorisation takes, known before it starts.
 
-use crate::block::{largest_block, workspace_bytes};
+use crate::block::workspace_bytes;
 use crate::{Matrix, Scalar};
 
 /// Bytes of workspace that do not depend on the data: tables, stacks, the program itself.
@@ -37,16 +37,12 @@ impl Memory {
         threads: usize,
     ) -> Self {
         let lines = n as u128 + m as u128;
-        let half = |rows, cols, longest: Option<usize>| {
-            let (p, q) = largest_block(rows, cols, longest);
-            workspace_bytes(p, q, longest.is_some(), rank)
-        };
         // Dictionaries are packed in whole registers: one in f64 for certificates, one in the precision of
         // the work.
         let padded = |size: usize| (size * (rank.next_multiple_of(64 / size) - rank)) as u128;
         let padding = padded(8) + padded(size_of::<T>());
-        let per_thread =
-            half(n, m, longest.map(|(_, column)| column)) + half(m, n, longest.map(|(row, _)| row));
+        let per_thread = workspace_bytes(n, m, longest.map(|(_, column)| column), rank)
+            + workspace_bytes(m, n, longest.map(|(row, _)| row), rank);
         Self {
             v,
             factors: lines * rank as u128 * size_of::<T>() as u128,

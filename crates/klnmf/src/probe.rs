@@ -72,7 +72,7 @@ impl<'a, T: Scalar> Probe<'a, T> {
         let (r, mut units) = (self.x.rows(), vec![(); self.x.cols()]);
         let begun = Instant::now();
         let x = (self.x.as_mut_slice(), r);
-        self.half.for_each(x, (&mut units, 1), 1, |blocks, x, _, work| f(&blocks[0], x, work), |_| ());
+        self.half.for_each(x, (&mut units, 1), |b, x, _, work| f(b, x, work));
         begun.elapsed().as_secs_f64()
     }
 }

@@ -1,64 +1,203 @@
-//! V or Vᵀ by columns, ready to be handed out as blocks.
+//! V or Vᵀ by columns in memory, handed out as blocks: a panel of dense columns with all of the dictionary,
+//! or single sparse columns with the rows of the dictionary at their entries, gathered.
 
-use super::Blocks;
-use super::dense::{DenseColumns, panel_width};
-use super::sparse::{SparseColumns, gathered_rows};
-use crate::matrix::{Matrix, Order, Sparse, Storage};
+use super::{Block, Blocks, Dictionary, Load, MOST_BLOCKS, MOST_COLUMNS, padded, take};
+use crate::matrix::{Index, IndexSlice, Matrix, Order, Sparse, Storage, transpose_into};
 use crate::parallel::Pool;
-use crate::{Result, Scalar};
-use std::borrow::Cow;
+use crate::{Mat, Result, Scalar, kernel};
+use std::any::TypeId;
+use std::ops::Range;
+
+/// Numbers that an array of the size of a panel may have, so that the workspace is bounded.
+const MOST_NUMBERS: usize = 1 << 17;
+
+/// Rows from which on a dictionary does not stay in cache.
+const TALL: usize = 1 << 15;
+
+/// Rows for which there is room when columns are gathered together, even if no column is so long.
+const GATHERED_ROWS: usize = 2048;
 
 /// V with contiguous columns: the caller's memory where its order allows, else a reordered copy.
-pub enum ColumnData<'v, T: Scalar> {
-    Dense(DenseColumns<'v, T>),
-    Sparse(SparseColumns<'v, T>),
+pub struct ColumnData<'v, T> {
+    source: Source<'v, T>,
+    sums: Vec<f64>,
+    /// The most stored entries of a column.
+    longest: usize,
+}
+
+enum Source<'v, T> {
+    Borrowed(Matrix<'v, T>),
+    Dense(Mat<T>),
+    Sparse(Sparse<T>),
 }
 
 impl<'v, T: Scalar> ColumnData<'v, T> {
     pub fn new(pool: &Pool, v: Matrix<'v, T>) -> Result<Self> {
-        let shape = (v.rows(), v.cols());
-        Ok(match (v.storage(), v.order()) {
-            (Storage::Dense(data), Order::Columns) => {
-                Self::Dense(DenseColumns::new(pool, shape, Cow::Borrowed(data)))
+        let source = match (v.order(), v.storage()) {
+            (Order::Columns, _) => Source::Borrowed(v),
+            (Order::Rows, Storage::Dense(data)) => {
+                let mut copy = Mat::try_zeros(v.rows(), v.cols())?;
+                transpose_into(pool, (v.cols(), data), &mut copy);
+                Source::Dense(copy)
             }
-            (Storage::Dense(data), Order::Rows) => Self::Dense(DenseColumns::transposed(pool, shape, data)?),
-            (Storage::Sparse { .. }, Order::Columns) => Self::Sparse(SparseColumns::borrowed(pool, v)),
-            (Storage::Sparse { .. }, Order::Rows) => {
-                Self::Sparse(SparseColumns::owned(pool, pool.run(|| Sparse::reordered(v))?))
+            (Order::Rows, Storage::Sparse { .. }) => Source::Sparse(pool.run(|| Sparse::reordered(v))?),
+        };
+        let mut new = Self { source, sums: vec![], longest: 0 };
+        let view = new.view();
+        let (mut sums, mut lengths) = (vec![0.0; v.cols()], vec![0; v.cols()]);
+        pool.panels(64, (&mut sums, 1), (&mut lengths, 1), |first, sums, lengths| {
+            for (j, (sum, length)) in (first..).zip(sums.iter_mut().zip(lengths)) {
+                let values = view.column_values(j);
+                (*sum, *length) = (values.iter().map(|a| a.to_f64()).sum(), values.len());
             }
-        })
+        });
+        (new.sums, new.longest) = (sums, lengths.into_iter().max().unwrap_or(0));
+        Ok(new)
     }
 
     /// The data as blocks in the precision of the work.
     pub fn blocks<S: Scalar>(&self) -> &dyn Blocks<S> {
-        match self {
-            Self::Dense(data) => data,
-            Self::Sparse(data) => data,
-        }
+        self
     }
 
     /// The matrix, by columns.
     pub fn view(&self) -> Matrix<'_, T> {
-        match self {
-            Self::Dense(data) => {
-                let (rows, cols) = Blocks::<T>::shape(data);
-                Matrix::by_columns(rows, cols, data.data())
-            }
-            Self::Sparse(data) => data.view(),
+        match &self.source {
+            Source::Borrowed(v) => *v,
+            Source::Dense(v) => v.into(),
+            Source::Sparse(v) => v.into(),
         }
     }
 
     /// The sums of the columns.
     pub fn sums(&self) -> &[f64] {
-        self.blocks::<T>().sums()
+        &self.sums
     }
 }
 
-/// Rows and columns of the largest block of a `rows × cols` half whose longest column has `longest` stored
-/// entries, if it is sparse, for a method that keeps arrays.
-pub fn largest_block(rows: usize, cols: usize, longest: Option<usize>) -> (usize, usize) {
-    match longest {
-        Some(longest) => (gathered_rows(longest), 1),
-        None => (rows, panel_width(rows, cols, true, 1)),
+/// Columns in a panel of a dense matrix on so many threads; see [`Blocks::panel`].
+pub fn panel_width(rows: usize, cols: usize, arrays: bool, threads: usize) -> usize {
+    // Some panels for every thread, in multiples of the number of columns that the kernels take at a time.
+    // Every panel reads the dictionary again. Where that comes from memory there are fewer panels, and even
+    // arrays are kept for eight columns.
+    let fits = if arrays { (MOST_NUMBERS / rows.max(1)).clamp(8, MOST_COLUMNS) } else { MOST_COLUMNS };
+    let width = cols.div_ceil(threads * if rows < TALL { 4 } else { 2 });
+    if cols >= 64 { width.next_multiple_of(8).min(fits) } else { width.clamp(1, fits) }
+}
+
+/// Rows that are gathered together at most if the longest column has `longest` entries.
+pub fn gathered_rows(longest: usize) -> usize {
+    // 16 numbers fill a register in either precision.
+    let longest = longest.next_multiple_of(16);
+    (MOST_BLOCKS * longest).min(longest.max(GATHERED_ROWS))
+}
+
+impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.view().rows(), self.sums.len())
     }
+
+    fn sums(&self) -> &[f64] {
+        &self.sums
+    }
+
+    fn panel(&self, arrays: bool, threads: usize) -> usize {
+        let (rows, cols) = Blocks::<S>::shape(self);
+        // What is converted is an array, too.
+        let arrays = arrays || TypeId::of::<T>() != TypeId::of::<S>();
+        let sparse = self.view().is_sparse();
+        if sparse { cols.div_ceil(64).clamp(1, 64) } else { panel_width(rows, cols, arrays, threads) }
+    }
+
+    fn most_rows(&self) -> usize {
+        if self.view().is_sparse() { gathered_rows(self.longest) } else { self.longest }
+    }
+
+    fn gathers(&self) -> bool {
+        self.view().is_sparse()
+    }
+
+    fn load(
+        &self,
+        cols: Range<usize>,
+        most: usize,
+        dictionary: &Dictionary<S>,
+        room: &mut Load<S>,
+        f: &mut dyn FnMut(&[Block<'_, S>]),
+    ) {
+        let (ptr, idx, val) = match self.view().storage() {
+            Storage::Dense(data) => {
+                let p = self.longest;
+                let a = in_precision(&data[cols.start * p..cols.end * p], &mut room.a);
+                return f(&[dictionary.block(cols.start, a, &self.sums[cols])]);
+            }
+            Storage::Sparse { ptr, idx, val } => (ptr, idx, val),
+        };
+        let (r, rows) = (dictionary.r, gathered_rows(self.longest));
+        room.atoms.resize(rows * r, S::ZERO);
+        room.shares.resize(rows, S::ZERO);
+        let mut first = cols.start;
+        while first < cols.end {
+            // As many columns as there is room for. They lie together in V.
+            let (mut end, mut left) = (first, rows);
+            while end < cols.end.min(first + most) && padded::<S>(ptr.at(end + 1) - ptr.at(end)) <= left {
+                left -= padded::<S>(ptr.at(end + 1) - ptr.at(end));
+                end += 1;
+            }
+            let mut values = in_precision(&val[ptr.at(first)..ptr.at(end)], &mut room.a);
+            let (mut atoms, mut shares) = (&mut room.atoms[..], &mut room.shares[..]);
+            let mut blocks = [dictionary.block(first, &[], &[]); MOST_BLOCKS];
+            for (block, j) in blocks.iter_mut().zip(first..end) {
+                let here = ptr.at(j)..ptr.at(j + 1);
+                let a = values.split_off(..here.len()).expect("the values of all these columns");
+                let atoms = take(&mut atoms, padded::<S>(a.len()) * r);
+                let shares = take(&mut shares, a.len());
+                match idx {
+                    IndexSlice::U32(idx) => gather(&idx[here], dictionary, atoms, shares),
+                    IndexSlice::U64(idx) => gather(&idx[here], dictionary, atoms, shares),
+                }
+                *block = Block { atoms, shares, ..dictionary.block(j, a, &self.sums[j..j + 1]) };
+            }
+            f(&blocks[..end - first]);
+            first = end;
+        }
+    }
+}
+
+/// `values` as they are if they have precision S already, else converted into `room`.
+fn in_precision<'a, T: Scalar, S: Scalar>(values: &'a [T], room: &'a mut Vec<S>) -> &'a [S] {
+    if TypeId::of::<T>() == TypeId::of::<S>() {
+        // Safety: T and S are the same type.
+        return unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<S>(), values.len()) };
+    }
+    if room.len() < values.len() {
+        room.resize(values.len(), S::ZERO);
+    }
+    kernel::convert(values, room);
+    &room[..values.len()]
+}
+
+/// Collects the rows `idx` of K atom by atom, padded with zeros, and their shares.
+fn gather<I: Index, S: Scalar>(idx: &[I], dictionary: &Dictionary<S>, atoms: &mut [S], shares: &mut [S]) {
+    let (p, r, height) = (idx.len(), dictionary.r, padded::<S>(idx.len()));
+    if !dictionary.shares.is_empty() {
+        shares.iter_mut().zip(idx).for_each(|(to, i)| *to = dictionary.shares[i.at()]);
+    }
+    let row = |i: &I| &dictionary.rows[i.at() * r..][..r];
+    // Four rows at a time: their entries of an atom lie side by side, so one write serves four.
+    let fours = idx.chunks_exact(4);
+    let rest = fours.remainder();
+    for (n, four) in fours.enumerate() {
+        let rows: [&[S]; 4] = std::array::from_fn(|c| row(&four[c]));
+        for l in 0..r {
+            let to = &mut atoms[l * height + 4 * n..][..4];
+            to.copy_from_slice(&[rows[0][l], rows[1][l], rows[2][l], rows[3][l]]);
+        }
+    }
+    for (at, i) in (p - rest.len()..).zip(rest) {
+        for (l, value) in row(i).iter().enumerate() {
+            atoms[l * height + at] = *value;
+        }
+    }
+    atoms.chunks_exact_mut(height.max(1)).take(r).for_each(|atom| atom[p..].fill(S::ZERO));
 }

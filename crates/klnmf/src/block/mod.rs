@@ -11,16 +11,14 @@
 //! nowhere else.
 
 mod column_data;
-mod dense;
 mod dictionary;
 mod half_problem;
 #[cfg(test)]
 #[path = "../../tests/unit/masked.rs"]
 mod masked;
-mod sparse;
 mod work;
 
-pub use column_data::{ColumnData, largest_block};
+pub use column_data::ColumnData;
 pub use dictionary::{Dictionary, DictionaryParts, Terms};
 pub use half_problem::HalfProblem;
 pub use work::{Load, Work, workspace_bytes};
@@ -28,7 +26,7 @@ pub use work::{Load, Work, workspace_bytes};
 use crate::Scalar;
 use crate::cost::Cost;
 use crate::kernel::{self, LogSums, Packed, Ratio, TileMap};
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
 /// Rows of KX that are worked at a time, so that they stay in cache between the two products.
 pub const TILE_ROWS: usize = 128;
@@ -68,23 +66,15 @@ pub trait Blocks<S: Scalar>: Sync {
     /// Whether blocks hold rows of the dictionary that were gathered for one column, instead of all of it.
     fn gathers(&self) -> bool;
 
-    /// Loads the columns `cols` as one block, or some of them, up to `most`, as single columns; at least one.
-    fn load<'a>(
-        &'a self,
+    /// Hands the columns `cols` to `f`: as one block, or in turn as groups of up to `most` single columns.
+    fn load(
+        &self,
         cols: Range<usize>,
         most: usize,
-        dictionary: &'a Dictionary<S>,
-        room: &'a mut Load<S>,
-    ) -> Loaded<'a, S>;
-}
-
-/// The dictionary of a block.
-#[derive(Clone, Copy)]
-pub enum Atoms<'a, S> {
-    /// All of it.
-    Packed(&'a Packed<S>),
-    /// The rows of one sparse column, atom by atom, p padded.
-    Gathered(&'a [S]),
+        dictionary: &Dictionary<S>,
+        room: &mut Load<S>,
+        f: &mut dyn FnMut(&[Block<'_, S>]),
+    );
 }
 
 /// Some columns of V, all with the same rows of the dictionary.
@@ -98,10 +88,10 @@ pub struct Block<'a, S> {
     pub r: usize,
     /// p × q: the columns of V.
     pub a: &'a [S],
-    /// p × r: the dictionary on these rows.
-    pub k: Atoms<'a, S>,
-    /// The same atom by atom, if the method wants it: r times [`Block::height`] numbers, zeros after the
-    /// first p.
+    /// The dictionary on these rows, packed for products. Without it the products use the atoms.
+    pub packed: Option<&'a Packed<S>>,
+    /// The dictionary on these rows atom by atom: r times [`Block::height`] numbers, zeros after the first p.
+    /// Where it is packed, only if the method wants it.
     pub atoms: &'a [S],
     /// Kᵀ1 over *all* rows, also those that a sparse block leaves out: the metric of the primal-dual steps.
     pub k_sum: &'a [S],
@@ -111,34 +101,6 @@ pub struct Block<'a, S> {
     pub cost: Cost<'a, S>,
     /// Σα of these columns.
     pub sums: &'a [f64],
-}
-
-/// One block, or several of one column each.
-pub struct Loaded<'a, S> {
-    blocks: [Block<'a, S>; MOST_BLOCKS],
-    count: usize,
-}
-
-impl<'a, S: Scalar> Loaded<'a, S> {
-    /// As many blocks as `next` gives, up to the most.
-    pub fn new(mut next: impl FnMut() -> Option<Block<'a, S>>) -> Self {
-        let first = next().expect("at least one block");
-        let mut loaded = Self { blocks: [first; MOST_BLOCKS], count: 1 };
-        while loaded.count < MOST_BLOCKS
-            && let Some(block) = next()
-        {
-            loaded.blocks[loaded.count] = block;
-            loaded.count += 1;
-        }
-        loaded
-    }
-}
-
-impl<'a, S> Deref for Loaded<'a, S> {
-    type Target = [Block<'a, S>];
-    fn deref(&self) -> &[Block<'a, S>] {
-        &self.blocks[..self.count]
-    }
 }
 
 /// What one pass over the rows of a block says of its columns at the weights x. It adds up over rows, as do
@@ -156,20 +118,9 @@ impl<S: Scalar> Evidence<S> {
     pub fn new(r: usize, q: usize) -> Self {
         Self { g: vec![S::ZERO; r * q], logs: vec![0.0; q] }
     }
-
-    /// Adds what other rows say of the same columns.
-    pub fn add(&mut self, other: &Self) {
-        self.g.iter_mut().zip(&other.g).for_each(|(to, g)| *to += *g);
-        self.logs.iter_mut().zip(&other.logs).for_each(|(to, l)| *to += *l);
-    }
 }
 
 impl<S: Scalar> Block<'_, S> {
-    /// The part of a p × q array that belongs to column `c` and `rows`.
-    pub fn part(&self, c: usize, rows: &Range<usize>) -> Range<usize> {
-        c * self.p + rows.start..c * self.p + rows.end
-    }
-
     /// Rows with padding: where the next atom begins in [`Block::atoms`].
     pub fn height(&self) -> usize {
         padded::<S>(self.p)
@@ -201,12 +152,11 @@ impl<S: Scalar> Block<'_, S> {
         for start in (0..p).step_by(TILE_ROWS) {
             let rows = start..(start + TILE_ROWS).min(p);
             let t = &mut tile[..rows.len() * q];
-            match self.k {
-                Atoms::Packed(k) => k.multiply_map(&rows, &x[..r * q], q, t, map),
-                Atoms::Gathered(k) => {
-                    kernel::multiply(&k[start..], self.height(), &x[..r], t);
-                    map.apply(0, start, t);
-                }
+            if let Some(k) = self.packed {
+                k.multiply_map(&rows, &x[..r * q], q, t, map);
+            } else {
+                kernel::multiply(&self.atoms[start..], self.height(), &x[..r], t);
+                map.apply(0, start, t);
             }
             if let Some(g) = &mut g {
                 self.add_back(&rows, t, g);
@@ -222,7 +172,7 @@ impl<S: Scalar> Block<'_, S> {
             let rows = start..(start + TILE_ROWS).min(p);
             let tile = &mut tile[..rows.len() * q];
             for (c, tile) in tile.chunks_exact_mut(rows.len()).enumerate() {
-                tile.copy_from_slice(&t[self.part(c, &rows)]);
+                tile.copy_from_slice(&t[c * p..][rows.clone()]);
             }
             self.add_back(&rows, tile, g);
         }
@@ -243,11 +193,10 @@ impl<S: Scalar> Block<'_, S> {
     /// g ← g + Kᵀt for the rows of one tile.
     pub fn add_back(&self, rows: &Range<usize>, t: &[S], g: &mut [S]) {
         let Block { q, r, .. } = *self;
-        match self.k {
-            Atoms::Packed(k) => k.multiply_transposed(rows, t, q, &mut g[..r * q]),
-            Atoms::Gathered(k) => {
-                kernel::multiply_transposed(&k[rows.start..], self.height(), t, &mut g[..r]);
-            }
+        if let Some(k) = self.packed {
+            k.multiply_transposed(rows, t, q, &mut g[..r * q]);
+        } else {
+            kernel::multiply_transposed(&self.atoms[rows.start..], self.height(), t, &mut g[..r]);
         }
     }
 }

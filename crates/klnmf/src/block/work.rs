@@ -1,15 +1,17 @@
 //! What a thread works in.
 
+use super::column_data::{gathered_rows, panel_width};
 use super::{Evidence, MOST_BLOCKS, MOST_COLUMNS, TILE_ROWS, padded};
 use crate::Scalar;
 use crate::kernel::Aligned;
 
-/// Where a storage puts what it gathers, converts or decodes.
+/// Where a storage puts what it gathers, converts or decodes, as much of it as it needs.
+#[derive(Default)]
 pub struct Load<S> {
     /// Entries of V.
     pub a: Vec<S>,
     /// Rows of the dictionary, atom by atom.
-    pub k: Vec<S>,
+    pub atoms: Vec<S>,
     /// The shares of these rows.
     pub shares: Vec<S>,
     /// c of every column, where entries have weights.
@@ -82,11 +84,12 @@ impl<S: Scalar> Work<S> {
     }
 }
 
-/// Bytes of the workspaces of one thread for one half of a factorisation: that of the method, which may keep
-/// four p × q arrays, and that of the certificate. `p` and `q` are those of the largest block of a method
-/// that keeps arrays.
-pub fn workspace_bytes(p: usize, q: usize, gathers: bool, r: usize) -> u128 {
+/// Bytes of the workspaces of one thread for one half (`rows × cols`) of a factorisation: that of the method,
+/// which may keep four arrays of the size of its largest block, and that of the certificate. `longest`: the
+/// stored entries of the longest column, if V is sparse.
+pub fn workspace_bytes(rows: usize, cols: usize, longest: Option<usize>, r: usize) -> u128 {
+    let (p, q) = longest.map_or((rows, panel_width(rows, cols, true, 1)), |all| (gathered_rows(all), 1));
     let (p, q, r, most) = (p as u128, q as u128, r as u128, MOST_COLUMNS as u128);
-    let gathered = if gathers { p * (r + 1) } else { 0 };
+    let gathered = if longest.is_some() { p * (r + 1) } else { 0 };
     8 * (2 * gathered + 4 * (p + 16) * q + 16 * r * most + 2 * TILE_ROWS as u128 * most)
 }

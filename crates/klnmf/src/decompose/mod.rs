@@ -210,7 +210,7 @@ impl<T: Scalar> Decomposer<T> {
         let mut columns = vec![ColumnInfo::default(); m];
         let done = AtomicUsize::new(0);
         let job = Job::new::<T>(settings);
-        half.for_each(
+        half.for_each_group(
             (h.as_mut_slice(), r),
             (&mut columns, 1),
             MOST_BLOCKS,

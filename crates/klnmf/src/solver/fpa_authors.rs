@@ -77,20 +77,14 @@ impl<T: Scalar> FpaAuthors<'_, T> {
         let (r, n) = (factors.h.rows(), factors.wt.cols());
         self.halves[0].set(&factors.wt);
         let (x, chi) = (self.x_bar[0].as_mut_slice(), self.chi[0].as_mut_slice());
-        self.halves[0].for_each(
-            (x, r),
-            (chi, n),
-            1,
-            |blocks, x, chi, work| {
-                let (b, Work { tile, evidence, .. }) = (&blocks[0], work);
-                let mut keep = KeepRatio { ratio: Ratio::new(b.a), t: chi };
-                b.pass(x, Some(&mut evidence.g), tile, &mut keep);
-                chi.iter_mut().for_each(|y| *y = -*y);
-                evidence.g.iter_mut().for_each(|g| *g = -*g);
-                divide(b, chi, &evidence.g, T::ZERO);
-            },
-            |_| (),
-        );
+        self.halves[0].for_each((x, r), (chi, n), |b, x, chi, work| {
+            let Work { tile, evidence, .. } = work;
+            let mut keep = KeepRatio { ratio: Ratio::new(b.a), t: chi };
+            b.pass(x, Some(&mut evidence.g), tile, &mut keep);
+            chi.iter_mut().for_each(|y| *y = -*y);
+            evidence.g.iter_mut().for_each(|g| *g = -*g);
+            divide(b, chi, &evidence.g, T::ZERO);
+        });
     }
 
     fn half_step(&mut self, side: Side, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
@@ -112,16 +106,14 @@ impl<T: Scalar> FpaAuthors<'_, T> {
         half.for_each(
             (pair.as_mut_slice(), 2 * r),
             (self.chi[side].as_mut_slice(), kt.cols()),
-            1,
-            |blocks, pair, chi, work| {
-                let (b, Work { tile, evidence, .. }) = (&blocks[0], &mut *work);
+            |b, pair, chi, work| {
+                let Work { tile, evidence, .. } = &mut *work;
                 if bound < T::INFINITY {
                     b.back(chi, &mut evidence.g, tile);
                     divide(b, chi, &evidence.g, bound);
                 }
                 block_steps(b, pair, chi, work, steps, steps_of);
             },
-            |_| (),
         );
         unstack(&pair, x, &mut self.x_bar[side]);
     }
@@ -175,22 +167,16 @@ impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
         half.set(kt);
         let mut duals = vec![0.0; chi.cols()];
         let p = chi.rows();
-        half.for_each(
-            (chi.as_mut_slice(), p),
-            (&mut duals, 1),
-            1,
-            |blocks, chi, duals, work| {
-                let (b, Work { tile, evidence, .. }) = (&blocks[0], work);
-                b.back(chi, &mut evidence.g, tile);
-                for (c, (dual, g)) in duals.iter_mut().zip(evidence.g.chunks(b.r)).enumerate() {
-                    let column = c * b.p..(c + 1) * b.p;
-                    let terms = b.a[column.clone()].iter().zip(&chi[column]).filter(|(a, _)| **a > T::ZERO);
-                    let logs: f64 = terms.map(|(a, y)| a.to_f64() * (-y.to_f64()).ln()).sum();
-                    *dual = logs - b.sums[c] * violation(b, g).to_f64().ln();
-                }
-            },
-            |_| (),
-        );
+        half.for_each((chi.as_mut_slice(), p), (&mut duals, 1), |b, chi, duals, work| {
+            let Work { tile, evidence, .. } = work;
+            b.back(chi, &mut evidence.g, tile);
+            for (c, (dual, g)) in duals.iter_mut().zip(evidence.g.chunks(b.r)).enumerate() {
+                let column = c * b.p..(c + 1) * b.p;
+                let terms = b.a[column.clone()].iter().zip(&chi[column]).filter(|(a, _)| **a > T::ZERO);
+                let logs: f64 = terms.map(|(a, y)| a.to_f64() * (-y.to_f64()).ln()).sum();
+                *dual = logs - b.sums[c] * violation(b, g).to_f64().ln();
+            }
+        });
         // An empty column has nothing to explain.
         duals.iter_mut().filter(|dual| dual.is_nan()).for_each(|dual| *dual = 0.0);
         Some((side, duals))

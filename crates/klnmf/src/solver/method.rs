@@ -185,7 +185,7 @@ pub fn half_step<S: Scalar>(
 ) -> f64 {
     half.set(kt);
     let (r, x) = (x.rows(), x.as_mut_slice());
-    half.for_each(
+    half.for_each_group(
         (x, r),
         (columns, 1),
         step.together(),
@@ -253,7 +253,7 @@ impl<'a, S: Scalar> Local<'a, S> {
 
     /// Whether columns are gathered.
     pub fn gathers(&self) -> bool {
-        self.halves[0].gathers()
+        self.halves[0].data.gathers()
     }
 
     pub fn save(&self, state: &mut State) {
@@ -285,9 +285,9 @@ impl<S: Scalar> Site<S> for Local<'_, S> {
         measure: bool,
     ) -> f64 {
         let (half, columns) = (&mut self.halves[side as usize], &mut self.columns[side as usize]);
-        let penalty = if measure { step.penalty(k, x, half.sums()) } else { 0.0 };
+        let penalty = if measure { step.penalty(k, x, half.data.sums()) } else { 0.0 };
         let value = half_step(half, step, k, x, columns, steps, measure);
-        step.finish(side, x, half.sums());
+        step.finish(side, x, half.data.sums());
         value + penalty
     }
 
@@ -304,7 +304,7 @@ impl<S: Scalar> Site<S> for Local<'_, S> {
         let (r, y_all, x_all) = (y.rows(), y.as_mut_slice(), x.as_mut_slice());
         half.pool
             .panels(PIECE, (y_all, r), (x_all, r), |_, y, x| extrapolated::carry_on(y, x, beta, upwards));
-        step.keep(side, y, half.sums());
+        step.keep(side, y, half.data.sums());
     }
 
     fn copy(&self, from: &Pair<S>, to: &mut Pair<S>) {
@@ -317,7 +317,7 @@ impl<S: Scalar> Site<S> for Local<'_, S> {
     }
 
     fn sum(&self) -> f64 {
-        total(self.halves[0].sums().iter().copied())
+        total(self.halves[0].data.sums().iter().copied())
     }
 }
 

@@ -174,21 +174,15 @@ fn evidence_adds_up_over_rows() {
         let mut half = HalfProblem::new(data.blocks::<f64>(), &pool, r, parts, Terms::default());
         half.set(&kt);
         let all = std::sync::Mutex::new((Evidence::new(r, m), vec![0.0; m], vec![0.0; r]));
-        half.for_each(
-            (&mut vec![(); m], 1),
-            (&mut vec![(); m], 1),
-            1,
-            |blocks, _, _, work| {
-                let (b, mut all) = (&blocks[0], all.lock().unwrap());
-                let x = &x.as_slice()[b.first * r..][..b.q * r];
-                b.evidence(x, true, &mut work.tile, &mut work.evidence);
-                all.0.g[b.first * r..][..b.q * r].copy_from_slice(&work.evidence.g[..b.q * r]);
-                all.0.logs[b.first..][..b.q].copy_from_slice(&work.evidence.logs[..b.q]);
-                all.1[b.first..][..b.q].copy_from_slice(b.sums);
-                all.2.copy_from_slice(b.cost.of(0));
-            },
-            |_| (),
-        );
+        half.for_each((&mut vec![(); m], 1), (&mut vec![(); m], 1), |b, _, _, work| {
+            let mut all = all.lock().unwrap();
+            let x = &x.as_slice()[b.first * r..][..b.q * r];
+            b.evidence(x, true, &mut work.tile, &mut work.evidence);
+            all.0.g[b.first * r..][..b.q * r].copy_from_slice(&work.evidence.g[..b.q * r]);
+            all.0.logs[b.first..][..b.q].copy_from_slice(&work.evidence.logs[..b.q]);
+            all.1[b.first..][..b.q].copy_from_slice(b.sums);
+            all.2.copy_from_slice(b.cost.of(0));
+        });
         all.into_inner().unwrap()
     };
     let (whole, (mut sum, sums, c), (other, other_sums, other_c)) =

@@ -3,8 +3,8 @@
 //!
 //! α = ω∘a is V with zeros where entries are missing, and c = Kᵀω takes the place of Kᵀ1.
 
-use super::dense::panel_width;
-use super::{Atoms, Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Load, Loaded, Terms};
+use super::column_data::panel_width;
+use super::{Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Load, Terms};
 use crate::cost::Cost;
 use crate::parallel::Pool;
 use crate::solver::Compiled;
@@ -36,33 +36,22 @@ impl<S: Scalar> Blocks<S> for Masked<S> {
     fn gathers(&self) -> bool {
         false
     }
-    fn load<'a>(
-        &'a self,
+    fn load(
+        &self,
         cols: Range<usize>,
         _: usize,
-        dictionary: &'a Dictionary<S>,
-        room: &'a mut Load<S>,
-    ) -> Loaded<'a, S> {
+        dictionary: &Dictionary<S>,
+        room: &mut Load<S>,
+        f: &mut dyn FnMut(&[Block<'_, S>]),
+    ) {
         let (p, q, r) = (self.rows, cols.len(), dictionary.r);
-        let packed = dictionary.layout.packed.as_ref().expect("a dictionary for dense columns is packed");
         let here = cols.start * p..cols.end * p;
+        let block = dictionary.block(cols.start, &self.alpha[here.clone()], &self.sums[cols]);
         room.c.clear();
         room.c.resize(r * q, S::ZERO);
-        packed.multiply_transposed(&(0..p), &self.omega[here.clone()], q, &mut room.c);
-        let mut one = Some(Block {
-            first: cols.start,
-            p,
-            q,
-            r,
-            a: &self.alpha[here],
-            k: Atoms::Packed(packed),
-            atoms: &dictionary.layout.atoms,
-            k_sum: &dictionary.sums.k_sum,
-            shares: &dictionary.sums.shares,
-            cost: Cost { c: &room.c, stride: r, ..dictionary.cost() },
-            sums: &self.sums[cols],
-        });
-        Loaded::new(|| one.take())
+        let packed = block.packed.expect("a dictionary for dense columns is packed");
+        packed.multiply_transposed(&(0..p), &self.omega[here], q, &mut room.c);
+        f(&[Block { cost: Cost { c: &room.c, stride: r, ..block.cost }, ..block }]);
     }
 }
 
