@@ -50,24 +50,19 @@ pub fn check_factors<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, w: &Mat<T>, h: 
     if v.rows() == 0 || v.cols() == 0 {
         return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
     }
-    if w.rows() != v.rows() || h.cols() != v.cols() || w.cols() != h.rows() || w.cols() == 0 {
-        let hint = if h.rows() == v.rows() && w.cols() == v.cols() {
+    let ((n, m), (w_rows, w_cols), (h_rows, h_cols)) =
+        ((v.rows(), v.cols()), (w.rows(), w.cols()), (h.rows(), h.cols()));
+    if w_rows != n || h_cols != m || w_cols != h_rows || w_cols == 0 {
+        let hint = if h_rows == n && w_cols == m {
             "; they seem to be swapped, W comes first"
-        } else if w.rows() == v.cols() && h.cols() == v.rows() {
+        } else if w_rows == m && h_cols == n {
             "; they fit the transpose of V"
         } else {
             ""
         };
         return Err(Error::Shape(format!(
-            "V is {} × {}, so W must be {} × r and H r × {} with r ≥ 1; W is {} × {} and H is {} × {}{hint}",
-            v.rows(),
-            v.cols(),
-            v.rows(),
-            v.cols(),
-            w.rows(),
-            w.cols(),
-            h.rows(),
-            h.cols()
+            "V is {n} × {m}, so W must be {n} × r and H r × {m} with r ≥ 1; \
+             W is {w_rows} × {w_cols} and H is {h_rows} × {h_cols}{hint}"
         )));
     }
     check_factor("W", w, &w.col_sums())?;
@@ -86,18 +81,10 @@ pub(crate) fn check_factor<T: Scalar>(name: &'static str, m: &Mat<T>, sums: &[f6
     }
 }
 
-/// Divergence and gap of one column.
-#[derive(Clone, Copy, Default)]
-struct ColumnValue {
-    divergence: f64,
-    gap: f64,
-}
-
 /// Evaluates certificates again and again for one V: its workspace is made once.
 pub struct Certifier<'a> {
     /// For H and for W.
     halves: [HalfProblem<'a, f64>; 2],
-    values: [Vec<ColumnValue>; 2],
     /// What is added inside the logarithm: 0, but for the authors' own objective.
     epsilon: f64,
 }
@@ -110,91 +97,69 @@ impl<'a> Certifier<'a> {
             let data = problem.halves[side].blocks::<f64>();
             HalfProblem::new(data, &problem.pool, r, parts, Terms { held, ..Terms::default() })
         };
-        let halves = [half(0, 0), half(1, held)];
-        let values = [&halves[0], &halves[1]].map(|half| vec![ColumnValue::default(); half.data.shape().1]);
-        Self { halves, values, epsilon }
+        Self { halves: [half(0, 0), half(1, held)], epsilon }
     }
 
-    /// `duals`: dual values that somebody knows, column by column of one side; a gap is never larger than they show.
+    /// `duals`: dual values that somebody knows, column by column of one side; a gap is never larger than they
+    /// show.
     pub fn certify<T: Scalar>(
         &mut self,
         wt: &Mat<T>,
         h: &Mat<T>,
         duals: Option<(Side, &[f64])>,
     ) -> Certificate {
-        let measure = Measure::Divergence { epsilon: self.epsilon };
+        let ([for_h, for_w], epsilon) = (&mut self.halves, Some(self.epsilon));
         let of = |wanted: Side| duals.filter(|(side, _)| *side == wanted).map(|(_, duals)| duals);
-        let (divergence, gap_h) = self.evaluate(0, wt, h, measure, of(Side::H));
-        let measure = if of(Side::W).is_some() { measure } else { Measure::GapOnly };
-        let (_, gap_w) = self.evaluate(1, h, wt, measure, of(Side::W));
+        let (divergence, gap_h) = evaluate(for_h, wt, h, epsilon, of(Side::H));
+        let (_, gap_w) = evaluate(for_w, h, wt, epsilon.filter(|_| of(Side::W).is_some()), of(Side::W));
         // The rows' own divergences are not known, their sum is.
         let gap_w = if gap_h.is_finite() { gap_w.min(divergence) } else { f64::INFINITY };
         Certificate { divergence, gap_w, gap_h }
     }
-
-    /// The sums over the columns of divergence and gap.
-    fn evaluate<T: Scalar>(
-        &mut self,
-        side: usize,
-        kt: &Mat<T>,
-        x: &Mat<T>,
-        measure: Measure,
-        duals: Option<&[f64]>,
-    ) -> (f64, f64) {
-        let (half, values) = (&mut self.halves[side], &mut self.values[side]);
-        half.set(kt);
-        let mut units = vec![(); values.len()];
-        half.for_each((values, 1), (&mut units, 1), |b, values, _, work| {
-            let x = &x.as_slice()[b.first * b.r..][..b.q * b.r];
-            work.x.iter_mut().zip(x).for_each(|(to, x)| *to = x.to_f64());
-            evaluate(b, values, work, measure);
-        });
-        let values = &mut self.values[side];
-        let known =
-            values.iter_mut().zip(duals.unwrap_or_default()).filter(|(value, _)| value.gap.is_finite());
-        for (value, dual) in known {
-            value.gap = value.gap.min(non_negative(value.divergence - dual));
-        }
-        (total(values.iter().map(|v| v.divergence)), total(values.iter().map(|v| v.gap)))
-    }
 }
 
-/// What a pass for a certificate measures besides the gap.
-#[derive(Clone, Copy, PartialEq)]
-enum Measure {
-    GapOnly,
-    /// With ε added inside the logarithm.
-    Divergence {
-        epsilon: f64,
-    },
-}
-
-/// Divergence and gap of the columns of a block, whose weights are in `work.x`.
-fn evaluate(b: &Block<'_, f64>, values: &mut [ColumnValue], work: &mut Work<f64>, measure: Measure) {
-    let Work { tile, evidence, x, z, .. } = work;
-    let x = &x[..b.q * b.r];
-    match measure {
-        Measure::Divergence { epsilon } if epsilon > 0.0 => {
-            let keep = Keep { z: &mut z[..], p: b.p, height: b.p };
-            let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, b.q) };
-            b.pass(x, Some(&mut evidence.g), tile, &mut map);
-            for c in 0..b.q {
-                let column = c * b.p..(c + 1) * b.p;
-                evidence.logs[c] = kernel::log_sum(&b.a[column.clone()], &z[column], epsilon);
+/// The sums over the columns of divergence and gap. `epsilon` is added inside the logarithm of the divergence;
+/// without it that is not measured, and infinite.
+fn evaluate<T: Scalar>(
+    half: &mut HalfProblem<'_, f64>,
+    kt: &Mat<T>,
+    x: &Mat<T>,
+    epsilon: Option<f64>,
+    duals: Option<&[f64]>,
+) -> (f64, f64) {
+    half.set(kt);
+    let (mut divergences, mut gaps) = (vec![f64::INFINITY; x.cols()], vec![0.0; x.cols()]);
+    half.for_each((&mut divergences, 1), (&mut gaps, 1), |b, divergences, gaps, work| {
+        kernel::convert(&x.as_slice()[b.first * b.r..][..b.q * b.r], &mut work.x);
+        pass(b, work, epsilon);
+        let columns = work.x.chunks(b.r).zip(work.evidence.g.chunks(b.r)).enumerate();
+        for (c, (x, g)) in columns.take(b.q) {
+            if epsilon.is_some() {
+                divergences[c] = non_negative(b.value(c, work.evidence.logs[c], x));
             }
+            let dual = duals.map_or(f64::NEG_INFINITY, |duals| duals[b.first + c]);
+            let bound = divergences[c].min(non_negative(divergences[c] - dual));
+            // Where g is no number nothing is known, not even that the divergence bounds the gap.
+            let known = g.iter().all(|g| g.is_finite());
+            let gap = b.cost.gap(c, b.sums[c], 1.0, x, g).min(bound);
+            gaps[c] = if known { gap } else { f64::INFINITY };
         }
-        _ => b.evidence(x, measure != Measure::GapOnly, tile, evidence),
-    }
-    for (c, (value, x)) in values.iter_mut().zip(x.chunks(b.r)).enumerate() {
-        let g = &evidence.g[c * b.r..][..b.r];
-        let divergence = match measure {
-            Measure::GapOnly => f64::INFINITY,
-            _ => non_negative(b.value(c, evidence.logs[c], x)),
-        };
-        let gap = b.cost.gap(c, b.sums[c], 1.0, x, g);
-        // Where g is no number nothing is known, not even that the divergence bounds the gap.
-        let known = g.iter().all(|g| g.is_finite());
-        *value = ColumnValue { divergence, gap: if known { gap.min(divergence) } else { f64::INFINITY } };
+    });
+    (total(divergences.into_iter()), total(gaps.into_iter()))
+}
+
+/// What the columns of a block say at the weights `work.x`.
+fn pass(b: &Block<'_, f64>, work: &mut Work<f64>, epsilon: Option<f64>) {
+    let Work { tile, evidence, x, z, .. } = work;
+    let Some(epsilon) = epsilon.filter(|epsilon| *epsilon > 0.0) else {
+        return b.evidence(x, epsilon.is_some(), tile, evidence);
+    };
+    let keep = Keep { z: &mut z[..], p: b.p, height: b.p };
+    let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, b.q) };
+    b.pass(x, Some(&mut evidence.g), tile, &mut map);
+    for c in 0..b.q {
+        let column = c * b.p..(c + 1) * b.p;
+        evidence.logs[c] = kernel::log_sum(&b.a[column.clone()], &z[column], epsilon);
     }
 }
 

@@ -107,9 +107,7 @@ mod worker;
 
 pub use algorithm_1::{Algorithm1, Values, algorithm_1};
 pub use certificate::{Certificate, certificate, check_factors};
-pub use decompose::{
-    ColumnInfo, DecomposeSettings, Decomposer, Decomposition, Stages, decompose, decompose_with,
-};
+pub use decompose::{ColumnInfo, DecomposeSettings, Decomposer, Decomposition, Stages, decompose};
 pub use error::{Error, Result};
 pub use factorize::{Info, Precision, Settings, Solution, Status, factorize, factorize_from};
 pub use init::{Init, check_rank, grow, init};

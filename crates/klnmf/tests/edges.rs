@@ -237,12 +237,13 @@ fn progress_may_use_threads_of_its_own() {
     let (v, w) = (Random(9).counts(30, 400, 0.2, 99.0), Random(10).matrix(30, 4, 0.0, 1.0));
     let seen = std::sync::atomic::AtomicUsize::new(0);
     let settings = DecomposeSettings { threads: 4, ..DecomposeSettings::default() };
-    klnmf::decompose_with(&v, &w, &settings, &|done| {
+    let decomposer = klnmf::Decomposer::new(&w, settings.threads).unwrap();
+    let progress = |done| {
         let sum: usize = (0..1000usize).into_par_iter().sum();
         assert_eq!(sum, 499_500);
         seen.fetch_max(done, std::sync::atomic::Ordering::Relaxed);
-    })
-    .unwrap();
+    };
+    decomposer.decompose_with(&v, &settings, &progress).unwrap();
     assert_eq!(seen.into_inner(), 400);
 }
 

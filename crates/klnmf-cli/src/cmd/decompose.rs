@@ -4,7 +4,7 @@ use super::{Data, Output, Precision, parse_seconds, thread_count};
 use crate::{input, interrupt, progress, summary};
 use anyhow::{anyhow, bail};
 use clap::Args;
-use klnmf::{DecomposeSettings, Decomposition, Mat, Scalar, Status};
+use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Status};
 use klnmf_io::{Model, Table};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
@@ -81,7 +81,8 @@ impl Decompose {
 
         let bar = progress::bar(v.cols(), self.output.quiet);
         let begun = Instant::now();
-        let found = klnmf::decompose_with(v, &w, &settings, &|done| bar.set_position(done as u64));
+        let found = Decomposer::new(&w, settings.threads)
+            .and_then(|w| w.decompose_with(v, &settings, &|done| bar.set_position(done as u64)));
         let seconds = begun.elapsed().as_secs_f64();
         bar.finish_and_clear();
         let mut found = input::about(&self.data, found)?;

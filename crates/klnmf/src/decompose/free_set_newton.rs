@@ -31,14 +31,13 @@ pub(super) struct FreeSetNewton<'a, 'b> {
     z: Vec<f64>,
     t: Vec<f64>,
     g: Vec<f64>,
-    new: Vec<f64>,
 }
 
 impl<'a, 'b> FreeSetNewton<'a, 'b> {
     /// For the only column of a block.
     pub fn new(b: &'a Block<'b, f64>) -> Self {
         let rows = || vec![0.0; b.p];
-        Self { b, z: rows(), t: rows(), g: vec![0.0; b.r], new: vec![0.0; b.r] }
+        Self { b, z: rows(), t: rows(), g: vec![0.0; b.r] }
     }
 
     fn atom(&self, k: usize) -> &'a [f64] {
@@ -88,19 +87,16 @@ impl<'a, 'b> FreeSetNewton<'a, 'b> {
             return None;
         }
         let d = self.direction(&free, &slopes);
-        let mut alpha = 1.0;
+        let (mut new, mut alpha) = (x.to_vec(), 1.0);
         for _ in 0..HALVINGS {
-            self.new.copy_from_slice(x);
             let mut slope = 0.0;
             for (&k, d) in free.iter().zip(&d) {
-                self.new[k] = (x[k] + alpha * d).max(0.0);
-                slope += slopes[k] * (self.new[k] - x[k]);
+                new[k] = (x[k] + alpha * d).max(0.0);
+                slope += slopes[k] * (new[k] - x[k]);
             }
-            let new = std::mem::take(&mut self.new);
             let next = self.value(&new);
-            self.new = new;
             if next <= value + 1e-4 * slope && slope < 0.0 {
-                x.copy_from_slice(&self.new);
+                x.copy_from_slice(&new);
                 return Some(next);
             }
             alpha *= 0.5;

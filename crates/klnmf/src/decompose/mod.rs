@@ -121,18 +121,8 @@ pub fn decompose<'a, T: Scalar>(
     w: &Mat<T>,
     settings: &DecomposeSettings,
 ) -> Result<Decomposition<T>> {
-    decompose_with(v, w, settings, &|_| ())
-}
-
-/// [`decompose`], telling `progress` now and then how many columns are done.
-pub fn decompose_with<'a, T: Scalar>(
-    v: impl Into<Matrix<'a, T>>,
-    w: &Mat<T>,
-    settings: &DecomposeSettings,
-    progress: &(dyn Fn(usize) + Sync),
-) -> Result<Decomposition<T>> {
     settings.validate()?;
-    Decomposer::new(w, settings.threads)?.decompose_with(v, settings, progress)
+    Decomposer::new(w, settings.threads)?.decompose(v, settings)
 }
 
 /// A dictionary that is ready for any number of decompositions: checked once, laid out once.
@@ -189,7 +179,7 @@ impl<T: Scalar> Decomposer<T> {
         self.decompose_with(v, settings, &|_| ())
     }
 
-    /// [`decompose_with`] for this dictionary.
+    /// The same, telling `progress` now and then how many columns are done.
     pub fn decompose_with<'a>(
         &self,
         v: impl Into<Matrix<'a, T>>,
@@ -209,7 +199,7 @@ impl<T: Scalar> Decomposer<T> {
         let mut h = Mat::<T>::try_zeros(r, m)?;
         let mut columns = vec![ColumnInfo::default(); m];
         let done = AtomicUsize::new(0);
-        let job = Job::new::<T>(settings);
+        let job = Job { settings, begun: Instant::now(), single: size_of::<T>() == 4 };
         half.for_each_group(
             (h.as_mut_slice(), r),
             (&mut columns, 1),
@@ -260,41 +250,24 @@ impl<T: Scalar> Decomposer<T> {
 const PARTS: DictionaryParts = DictionaryParts { shares: true, atoms: true, arrays: true };
 
 /// What the stages have in common: when a column is done, and when to give up.
-struct Job {
-    tol: f64,
-    stages: Stages,
-    max_iter: usize,
+struct Job<'a> {
+    settings: &'a DecomposeSettings,
     begun: Instant,
-    time: Option<Duration>,
-    stop: Option<Arc<AtomicBool>>,
     /// Weights are given out in f32, and measured as they are given out.
     single: bool,
 }
 
-impl Job {
-    fn new<T>(settings: &DecomposeSettings) -> Self {
-        Self {
-            tol: settings.tol,
-            stages: settings.stages,
-            max_iter: settings.max_iter,
-            begun: Instant::now(),
-            time: settings.time_limit,
-            stop: settings.stop.clone(),
-            single: size_of::<T>() == 4,
-        }
-    }
-
+impl Job<'_> {
     /// All columns of a group of blocks, through the stages.
     fn solve(&self, blocks: &[Block<'_, f64>], x: &mut [f64], info: &mut [ColumnInfo], work: &mut Work<f64>) {
         let r = blocks[0].r;
-        let columns = blocks.iter().flat_map(|b| (0..b.q).map(|c| b.column(c)));
-        for ((b, x), info) in columns.clone().zip(x.chunks_mut(r)).zip(&mut *info) {
+        for ((b, x), info) in columns(blocks).zip(x.chunks_mut(r)).zip(&mut *info) {
             // Where there is nothing to explain x = 0 is optimal and the gap zero.
             *info = ColumnInfo { converged: b.sums[0] == 0.0, ..ColumnInfo::default() };
             spread(&b, x);
         }
         let steps = newton_sweeps::run(self, blocks, x, info, work);
-        for ((b, x), info) in columns.zip(x.chunks_mut(r)).zip(&mut *info) {
+        for ((b, x), info) in columns(blocks).zip(x.chunks_mut(r)).zip(&mut *info) {
             if !info.converged {
                 *info = primal_dual::run(self, &b, x, steps, work);
             }
@@ -303,20 +276,20 @@ impl Job {
 
     /// Whether a gap is small enough for a column with this sum.
     fn enough(&self, gap: f64, sum: f64) -> bool {
-        self.tol > 0.0 && gap <= self.tol * sum
+        self.settings.tol > 0.0 && gap <= self.settings.tol * sum
     }
 
     fn stopped(&self) -> bool {
-        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     fn late(&self) -> bool {
-        self.time.is_some_and(|limit| self.begun.elapsed() >= limit)
+        self.settings.time_limit.is_some_and(|limit| self.begun.elapsed() >= limit)
     }
 
     /// Whether a column that has taken this many steps must end.
     fn reached(&self, steps: usize) -> bool {
-        steps >= self.max_iter || self.stopped() || self.late()
+        steps >= self.settings.max_iter || self.stopped() || self.late()
     }
 
     fn status(&self, columns: &[ColumnInfo]) -> Status {
@@ -356,6 +329,11 @@ impl Job {
         let converged = self.enough(primal - dual, b.sums[0]) && gap.is_finite() && divergence.is_finite();
         ColumnInfo { divergence, gap, iterations, converged }
     }
+}
+
+/// The columns of some blocks, each as a block of its own.
+fn columns<'a>(blocks: &[Block<'a, f64>]) -> impl Iterator<Item = Block<'a, f64>> {
+    blocks.iter().flat_map(|b| (0..b.q).map(|c| b.column(c)))
 }
 
 /// The same share of a column's sum for every atom.

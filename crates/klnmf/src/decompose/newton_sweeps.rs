@@ -5,7 +5,7 @@
 //! algorithm, which has a guarantee, and which starts where the others have ended.
 
 use super::free_set_newton::{self, FreeSetNewton};
-use super::{ColumnInfo, Job, spread};
+use super::{ColumnInfo, Job, columns, spread};
 use crate::block::{Block, Work, take};
 use crate::solver::newton::{self, each_with_z};
 
@@ -25,24 +25,25 @@ pub(super) fn run(
     info: &mut [ColumnInfo],
     work: &mut Work<f64>,
 ) -> usize {
-    let (stages, mut sweeps, mut pause) = (job.stages, 0, FIRST);
+    let (stages, max_iter) = (job.settings.stages, job.settings.max_iter);
+    let (mut sweeps, mut pause) = (0, FIRST);
     let used = stages.newton_sweeps || stages.free_set_newton;
     while used && sweeps < MOST && !job.reached(sweeps) && info.iter().any(|c| !c.converged) {
         if stages.newton_sweeps {
-            let steps = pause.min(job.max_iter - sweeps).min(MOST - sweeps);
+            let steps = pause.min(max_iter - sweeps).min(MOST - sweeps);
             for (b, x, z) in each_with_z(blocks, x, &mut work.z) {
                 newton::keep_z(b, x, z, &mut work.tile);
             }
             newton::descend(blocks, x, work, steps, |column| info[column].converged);
             sweeps += steps;
             pause = (pause + pause / 2).min(LONGEST);
-            check_all(job, blocks, x, info, work, sweeps);
+            check(job, blocks, x, info, work, sweeps);
         }
         if stages.free_set_newton && (sweeps >= FREE_SET_AT || !stages.newton_sweeps) {
             free_set_newton(job, blocks, x, info, sweeps);
             // However many a column took: what is counted must not depend on its neighbours.
-            sweeps = (sweeps + free_set_newton::STEPS).min(job.max_iter);
-            check_all(job, blocks, x, info, work, sweeps);
+            sweeps = (sweeps + free_set_newton::STEPS).min(max_iter);
+            check(job, blocks, x, info, work, sweeps);
         }
     }
     sweeps
@@ -50,16 +51,16 @@ pub(super) fn run(
 
 /// Newton steps for the columns that are still open.
 fn free_set_newton(job: &Job, blocks: &[Block<'_, f64>], x: &mut [f64], info: &[ColumnInfo], sweeps: usize) {
-    let columns = blocks.iter().flat_map(|b| (0..b.q).map(|c| b.column(c)));
-    for ((x, info), b) in x.chunks_mut(blocks[0].r).zip(info).zip(columns) {
+    for ((x, info), b) in x.chunks_mut(blocks[0].r).zip(info).zip(columns(blocks)) {
         if !info.converged {
             let enough = |step| job.reached(sweeps + step);
-            FreeSetNewton::new(&b).run(x, 0.5 * job.tol, enough);
+            FreeSetNewton::new(&b).run(x, 0.5 * job.settings.tol, enough);
         }
     }
 }
 
-fn check_all(
+/// Certifies the columns that are still open, and moves each to its best ray.
+fn check(
     job: &Job,
     blocks: &[Block<'_, f64>],
     mut x: &mut [f64],
@@ -67,40 +68,29 @@ fn check_all(
     work: &mut Work<f64>,
     sweeps: usize,
 ) {
-    for b in blocks {
-        check(job, b, take(&mut x, b.q * b.r), take(&mut info, b.q), work, sweeps);
-    }
-}
-
-/// Certifies the columns of a block that are still open, and moves each to its best ray.
-fn check(
-    job: &Job,
-    b: &Block<'_, f64>,
-    x: &mut [f64],
-    info: &mut [ColumnInfo],
-    work: &mut Work<f64>,
-    sweeps: usize,
-) {
-    if info.iter().all(|c| c.converged) {
-        return;
-    }
     let Work { tile, evidence, .. } = work;
-    b.evidence(x, true, tile, evidence);
-    let columns = x.chunks_mut(b.r).zip(evidence.g.chunks(b.r)).zip(info).enumerate();
-    for (c, ((x, g), info)) in columns.filter(|(_, (_, info))| !info.converged) {
-        let sum = b.sums[c];
-        let ray = b.cost.ray(c, sum, x);
-        let primal = b.cost.value(c, sum, ray, evidence.logs[c], x);
-        let gap = b.cost.gap(c, sum, ray, x, g).min(primal);
-        if !(primal.is_finite() && gap.is_finite() && ray.is_finite()) {
-            spread(&b.column(c), x);
+    for b in blocks {
+        let (x, info) = (take(&mut x, b.q * b.r), take(&mut info, b.q));
+        if info.iter().all(|c| c.converged) {
             continue;
         }
-        x.iter_mut().for_each(|x| *x *= ray);
-        if job.enough(gap, sum) {
-            // Far from the ray the logarithms of both cancel.
-            let exact = (0.5..=2.0).contains(&ray);
-            *info = job.close(&b.column(c), x, (primal, primal - gap, exact), sweeps, tile);
+        b.evidence(x, true, tile, evidence);
+        let columns = x.chunks_mut(b.r).zip(evidence.g.chunks(b.r)).zip(info).enumerate();
+        for (c, ((x, g), info)) in columns.filter(|(_, (_, info))| !info.converged) {
+            let sum = b.sums[c];
+            let ray = b.cost.ray(c, sum, x);
+            let primal = b.cost.value(c, sum, ray, evidence.logs[c], x);
+            let gap = b.cost.gap(c, sum, ray, x, g).min(primal);
+            if !(primal.is_finite() && gap.is_finite() && ray.is_finite()) {
+                spread(&b.column(c), x);
+                continue;
+            }
+            x.iter_mut().for_each(|x| *x *= ray);
+            if job.enough(gap, sum) {
+                // Far from the ray the logarithms of both cancel.
+                let exact = (0.5..=2.0).contains(&ray);
+                *info = job.close(&b.column(c), x, (primal, primal - gap, exact), sweeps, tile);
+            }
         }
     }
 }

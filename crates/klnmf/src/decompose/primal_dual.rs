@@ -30,19 +30,15 @@ pub(super) fn run(
     work: &mut Work<f64>,
 ) -> ColumnInfo {
     let mut column = Column::new(b, x, work);
-    column.check();
+    column.check(f64::NEG_INFINITY);
     column.first_dual();
     column.restart(0);
     let mut steps = 0;
-    loop {
-        let done = job.enough(column.primal - column.dual, column.sum);
-        if done || job.reached(before + steps) {
-            break;
-        }
-        let some = CHECK_EVERY.min(job.max_iter - before - steps);
-        column.steps(some);
+    while !job.enough(column.primal - column.dual, b.sums[0]) && !job.reached(before + steps) {
+        let some = CHECK_EVERY.min(job.settings.max_iter - before - steps);
+        let from_chi = column.steps(some);
         steps += some;
-        column.check();
+        column.check(from_chi);
         let length = steps - column.restarted;
         if column.gap <= 0.2 * column.gap_then || length * 3 > steps {
             column.adapt_weight();
@@ -58,8 +54,6 @@ pub(super) fn run(
 struct Column<'a, 'b> {
     b: &'a Block<'b, f64>,
     work: &'a mut Work<f64>,
-    /// Σα.
-    sum: f64,
     /// ω.
     weight: f64,
     /// The best primal and dual values seen.
@@ -71,8 +65,6 @@ struct Column<'a, 'b> {
     /// At the last check: the factor to the best ray, and the gap of the present pair.
     ray: f64,
     gap: f64,
-    /// Whether there is a dual point χ, whose Kᵀχ is in g.
-    has_chi: bool,
 }
 
 impl<'a, 'b> Column<'a, 'b> {
@@ -82,7 +74,6 @@ impl<'a, 'b> Column<'a, 'b> {
         Self {
             b,
             work,
-            sum: b.sums[0],
             weight: FIRST_WEIGHT,
             primal: f64::INFINITY,
             // The dual point θ = 1 is always feasible, and its value is 0.
@@ -91,31 +82,27 @@ impl<'a, 'b> Column<'a, 'b> {
             restarted: 0,
             ray: 1.0,
             gap: f64::INFINITY,
-            has_chi: false,
         }
     }
 
-    /// Some primal-dual steps.
-    fn steps(&mut self, count: usize) {
-        let Work { tile, evidence, sigma, chi, x, x_bar, tau, simplex, .. } = &mut *self.work;
+    /// Some primal-dual steps; the dual value of the χ that they end with.
+    fn steps(&mut self, count: usize) -> f64 {
+        let (b, Work { tile, evidence, sigma, chi, x, x_bar, tau, simplex, .. }) = (self.b, &mut *self.work);
         let g = &mut evidence.g;
         let mut primal_dual = PrimalDual { prox: Prox::NonNegative, tile, x, x_bar, tau, g, simplex };
         for _ in 0..count {
-            primal_dual.step(self.b, &mut DualStep::new(self.b.a, sigma, chi));
+            primal_dual.step(b, &mut DualStep::new(b.a, sigma, chi));
         }
-        self.has_chi = true;
+        let (x, g) = (&x[..b.r], &mut evidence.g[..b.r]);
+        g.iter_mut().for_each(|g| *g = -*g);
+        b.cost.dual(0, b.sums[0], x, kernel::weighted_log(b.a, chi), g)
     }
 
     /// Looks at the column: the primal value on the best ray, the two dual values, the gap.
-    fn check(&mut self) {
-        let (b, sum) = (self.b, self.sum);
-        let Work { tile, evidence, z, chi, x, x_best, .. } = &mut *self.work;
+    fn check(&mut self, from_chi: f64) {
+        let (b, sum) = (self.b, self.b.sums[0]);
+        let Work { tile, evidence, z, x, x_best, .. } = &mut *self.work;
         let (x, g) = (&x[..b.r], &mut evidence.g[..b.r]);
-        let mut from_chi = f64::NEG_INFINITY;
-        if self.has_chi {
-            g.iter_mut().for_each(|g| *g = -*g);
-            from_chi = b.cost.dual(0, sum, x, kernel::weighted_log(b.a, chi), g);
-        }
         let keep = Keep { z: &mut z[..], p: b.p, height: b.p };
         let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, 1) };
         b.pass(x, Some(g), tile, &mut map);
@@ -156,7 +143,7 @@ impl<'a, 'b> Column<'a, 'b> {
     fn restart(&mut self, steps: usize) {
         let (b, ray) = (self.b, self.ray);
         let Work { z, sigma, chi, chi_then, x, x_bar, x_then, tau, .. } = &mut *self.work;
-        let metric = Metric::new(self.weight, SPREAD, self.sum, b.r);
+        let metric = Metric::new(self.weight, SPREAD, b.sums[0], b.r);
         for ((sigma, z), share) in sigma.iter_mut().zip(z).zip(b.shares) {
             *sigma = metric.sigma(*z * ray, *share);
         }
