@@ -103,21 +103,16 @@ impl<S: Scalar> Cost<'_, S> {
         2.0 * sum / (linear + (linear * linear + 4.0 * square * sum).sqrt())
     }
 
-    /// Moves x to the best point of its ray; the free weights of a column without data become zero.
+    /// Moves x to the best point of its ray. Without data that is zero for free weights that cost something; an
+    /// atom of zeros does not matter and keeps its weight.
     pub fn move_to_best_ray(&self, column: usize, sum: f64, x: &mut [S]) {
         if sum == 0.0 {
-            return self.clear(column, x);
+            let weights = x.iter_mut().zip(self.of(column)).skip(self.held);
+            return weights.filter(|(_, c)| **c > S::ZERO).for_each(|(x, _)| *x = S::ZERO);
         }
         // In f64, where the factor does not overflow.
         let ray = self.ray(column, sum, x);
         x.iter_mut().for_each(|x| *x = S::from_f64(x.to_f64() * ray));
-    }
-
-    /// Free weights that cost something become zero: the optimum of a column without data. An atom of
-    /// zeros does not matter and keeps its weight.
-    pub fn clear(&self, column: usize, x: &mut [S]) {
-        let weights = x.iter_mut().zip(self.of(column)).skip(self.held);
-        weights.filter(|(_, c)| **c > S::ZERO).for_each(|(x, _)| *x = S::ZERO);
     }
 
     /// The multiplicative update, which is also a step of EM: x ← x∘g/c, with a ridge the positive root of

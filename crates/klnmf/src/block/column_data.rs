@@ -136,12 +136,13 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
         let (r, rows) = (dictionary.r, gathered_rows(self.longest));
         room.atoms.resize(rows * r, S::ZERO);
         room.shares.resize(rows, S::ZERO);
+        let height = |j: usize| padded::<S>(ptr.at(j + 1) - ptr.at(j));
         let mut first = cols.start;
         while first < cols.end {
             // As many columns as there is room for. They lie together in V.
             let (mut end, mut left) = (first, rows);
-            while end < cols.end.min(first + most) && padded::<S>(ptr.at(end + 1) - ptr.at(end)) <= left {
-                left -= padded::<S>(ptr.at(end + 1) - ptr.at(end));
+            while end < cols.end.min(first + most) && height(end) <= left {
+                left -= height(end);
                 end += 1;
             }
             let mut values = in_precision(&val[ptr.at(first)..ptr.at(end)], &mut room.a);
@@ -150,8 +151,7 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
             for (block, j) in blocks.iter_mut().zip(first..end) {
                 let here = ptr.at(j)..ptr.at(j + 1);
                 let a = values.split_off(..here.len()).expect("the values of all these columns");
-                let atoms = take(&mut atoms, padded::<S>(a.len()) * r);
-                let shares = take(&mut shares, a.len());
+                let (atoms, shares) = (take(&mut atoms, height(j) * r), take(&mut shares, a.len()));
                 match idx {
                     IndexSlice::U32(idx) => gather(&idx[here], dictionary, atoms, shares),
                     IndexSlice::U64(idx) => gather(&idx[here], dictionary, atoms, shares),
