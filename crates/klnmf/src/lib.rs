@@ -96,7 +96,6 @@ pub mod matrix;
 mod memory;
 mod parallel;
 mod primal_dual;
-mod probe;
 mod problem;
 mod run;
 mod scalar;
@@ -114,8 +113,6 @@ pub use init::{Init, check_rank, grow, init};
 pub use kernel::{instruction_level, instruction_levels};
 pub use matrix::{IndexSlice, Indices, Mat, Matrix, Order, Sparse};
 pub use memory::{Memory, memory};
-#[doc(hidden)]
-pub use probe::{Parts, multiply_adds, parts};
 pub use problem::Problem;
 pub use run::Run;
 pub use scalar::Scalar;

@@ -245,14 +245,6 @@ pub trait Compiled: Sized {
     fn half_step(name: &str) -> Option<&'static dyn HalfStep<Self>>
     where
         Self: Scalar;
-
-    /// See [`parts`](crate::parts).
-    fn parts(data: &dyn Blocks<Self>, pool: &Pool, r: usize, runs: usize) -> crate::Parts
-    where
-        Self: Scalar;
-
-    /// See [`multiply_adds`](crate::multiply_adds).
-    fn multiply_adds() -> f64;
 }
 
 macro_rules! compiled {
@@ -277,14 +269,6 @@ macro_rules! compiled {
                 let all: [&'static dyn HalfStep<$t>; 4] =
                     [&mu::Mu, &newton::Newton, &fpa::FPA, &fpa::SIMPLEX];
                 all.into_iter().find(|step| step.name() == name)
-            }
-
-            fn parts(data: &dyn Blocks<$t>, pool: &Pool, r: usize, runs: usize) -> crate::Parts {
-                crate::probe::run(data, pool, r, runs)
-            }
-
-            fn multiply_adds() -> f64 {
-                crate::probe::rate::<$t>()
             }
         }
     };

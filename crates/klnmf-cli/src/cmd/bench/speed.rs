@@ -3,7 +3,7 @@
 use super::cases::uniform;
 use super::rows::Rows;
 use crate::cmd::thread_count;
-use klnmf::{Mat, Matrix, Parts, Problem, Scalar, Settings, Solver};
+use klnmf::{Mat, Matrix, Problem, Scalar, Settings, Solver};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -19,10 +19,8 @@ pub fn measure<T: Scalar>(v: Matrix<'_, T>, rank: usize, runs: usize, rows: &mut
     let solvers = [Solver::Mu, Solver::Fpa];
     let (mut gemm, mut four, mut certificate) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
     let mut times = [[f64::INFINITY; 2]; 2];
-    let mut made_of = Vec::new();
     for _ in 0..runs.max(1) {
         if !v.is_sparse() {
-            made_of.push([klnmf::parts(v, rank, 10)?, klnmf::parts(v.transpose(), rank, 10)?]);
             let (n, m) = (v.rows(), v.cols());
             let product = Gemm::<T>::new((n, rank, m), [false; 2]).least_seconds();
             gemm = gemm.min(product);
@@ -50,35 +48,7 @@ pub fn measure<T: Scalar>(v: Matrix<'_, T>, rank: usize, runs: usize, rows: &mut
             rows.tell(&format!("{name} share of GEMM"), 100.0 * products(solver) * gemm / one, "%")?;
         }
     }
-    rows.tell("certificate over one mu access", certificate / times[0][0], "x")?;
-    if v.is_sparse() { Ok(()) } else { parts::<T>(flops(v, rank), &made_of, times[0][0], rows) }
-}
-
-/// What an access of mu, which takes `access` seconds, is made of: the parts of its two passes, for each the quickest run.
-fn parts<T: Scalar>(flops: f64, made_of: &[[Parts; 2]], access: f64, rows: &mut Rows) -> anyhow::Result<()> {
-    let least = |part: fn(&Parts) -> f64| {
-        let of = |side: usize| made_of.iter().map(|sides| part(&sides[side])).fold(f64::INFINITY, f64::min);
-        of(0) + of(1)
-    };
-    let (product, back) = (least(|p| p.product), least(|p| p.back));
-    let parts = [
-        ("packing", least(|p| p.packing)),
-        ("first products", product),
-        ("quotients", least(|p| p.product_and_quotient) - product),
-        ("second products", back),
-    ];
-    let bare = (0..10 * made_of.len()).map(|_| klnmf::multiply_adds::<T>()).fold(0.0, f64::max);
-    rows.tell("bare multiply-adds on one thread", bare / 1e9, "GF/s")?;
-    for (what, seconds) in parts {
-        rows.tell(&format!("{what} in a mu access"), 1e3 * seconds, "ms")?;
-    }
-    let rest = access - parts.iter().map(|(_, seconds)| seconds).sum::<f64>();
-    rows.tell("all else in a mu access, by difference", 1e3 * rest, "ms")?;
-    let of_bare = |seconds: f64| 100.0 * 2.0 * flops / seconds / bare;
-    rows.tell("first products, share of bare multiply-adds", of_bare(product), "%")?;
-    rows.tell("second products, share of bare multiply-adds", of_bare(back), "%")?;
-    let dual = least(|p| p.product_and_dual_step);
-    rows.tell("with the dual step, share of bare multiply-adds", of_bare(dual), "%")
+    rows.tell("certificate over one mu access", certificate / times[0][0], "x")
 }
 
 /// Of one product with the n × m matrix.
