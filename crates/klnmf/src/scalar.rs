@@ -35,9 +35,6 @@ pub trait Scalar:
     const EPSILON: Self;
     /// The smallest normal number divided by [`EPSILON`](Scalar::EPSILON): what is below may as well be zero.
     const TINY: Self;
-    /// The smallest normal number.
-    #[doc(hidden)]
-    const SMALLEST_NORMAL: Self;
     /// ∞.
     const INFINITY: Self;
     /// `"f32"` or `"f64"`.
@@ -81,14 +78,12 @@ pub trait Scalar:
 }
 
 macro_rules! scalar {
-    ($t:ident, $lanes:literal, $wide256:ident, $wide512:ident,
-     $bits:expr, $bias:expr, $root_half:expr, $two_to_bits:expr, $ln_2:expr, $ln_series:expr) => {
+    ($t:ident, $wide256:ident, $wide512:ident, $ln_2:expr, $ln_series:expr) => {
         impl Scalar for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const EPSILON: Self = $t::EPSILON;
             const TINY: Self = $t::MIN_POSITIVE / $t::EPSILON;
-            const SMALLEST_NORMAL: Self = $t::MIN_POSITIVE;
             const INFINITY: Self = $t::INFINITY;
             const NAME: &'static str = stringify!($t);
             #[inline(always)]
@@ -119,7 +114,7 @@ macro_rules! scalar {
             fn mul_add(self, a: Self, b: Self) -> Self {
                 $t::mul_add(self, a, b)
             }
-            type Wide128 = kernel::Array<$t, $lanes, { kernel::FUSED }>;
+            type Wide128 = kernel::Array<$t, { 16 / size_of::<$t>() }, { kernel::FUSED }>;
             #[cfg(target_arch = "x86_64")]
             type Wide256 = kernel::$wide256;
             #[cfg(target_arch = "x86_64")]
@@ -128,12 +123,15 @@ macro_rules! scalar {
             const LN_POLYNOMIAL: &'static [f64] = $ln_series;
             #[inline(always)]
             fn exponent_and_rest(self) -> (Self, Self) {
-                let one = $t::to_bits(1.0);
+                const BITS: u32 = $t::MANTISSA_DIGITS - 1;
+                const TWO_TO_BITS: $t = (1u64 << BITS) as $t;
+                const BIAS: $t = ($t::MAX_EXP - 1) as $t;
+                let root_half = std::$t::consts::FRAC_1_SQRT_2.to_bits();
                 // Adding this carries into the exponent exactly when the mantissa is at least √2.
-                let bits = self.to_bits().wrapping_add(one - $root_half);
+                let bits = self.to_bits().wrapping_add($t::to_bits(1.0) - root_half);
                 // An integer laid into the mantissa of 2^bits converts without an integer instruction.
-                let e = $t::from_bits((bits >> $bits) | $t::to_bits($two_to_bits)) - ($two_to_bits + $bias);
-                let m = $t::from_bits((bits & ((1 << $bits) - 1)) + $root_half);
+                let e = $t::from_bits((bits >> BITS) | TWO_TO_BITS.to_bits()) - (TWO_TO_BITS + BIAS);
+                let m = $t::from_bits((bits & ((1 << BITS) - 1)) + root_half);
                 (e, m - 1.0)
             }
         }
@@ -142,25 +140,15 @@ macro_rules! scalar {
 
 scalar!(
     f32,
-    4,
     F32x8,
     F32x16,
-    23,
-    127.0,
-    0x3f35_04f3,
-    8_388_608.0,
     (f32::from_bits(0x3f31_7000), 3.194_618_5e-5),
     &[0.333_333_882_076_133_8, 0.199_887_684_837_902_45, 0.149_359_312_827_901_25]
 );
 scalar!(
     f64,
-    2,
     F64x4,
     F64x8,
-    52,
-    1023.0,
-    0x3fe6_a09e_667f_3bcd,
-    4_503_599_627_370_496.0,
     (f64::from_bits(0x3fe6_2e42_fee0_0000), 1.908_214_929_270_587_7e-10),
     &[
         0.333_333_333_333_336_7,

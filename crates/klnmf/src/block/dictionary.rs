@@ -2,7 +2,7 @@
 
 use super::{Block, padded};
 use crate::cost::Cost;
-use crate::kernel::{Aligned, Packed};
+use crate::kernel::{Aligned, Isa, Packed};
 use crate::parallel::Pool;
 use crate::{Mat, Scalar, kernel};
 use rayon::prelude::*;
@@ -58,7 +58,7 @@ impl<S: Scalar> Dictionary<S> {
             r,
             terms,
             rows: zeros(gathers, p * r),
-            packed: (!gathers).then(|| Packed::new(p, r)),
+            packed: (!gathers).then(|| Packed::new(Isa::get(), p, r)),
             atoms: Aligned::zeros(if parts.atoms && !gathers { padded::<S>(p) * r } else { 0 }),
             k_sum: zeros(true, r),
             c: zeros(true, r),

@@ -25,7 +25,7 @@ pub use work::{Load, Work, workspace_bytes};
 
 use crate::Scalar;
 use crate::cost::Cost;
-use crate::kernel::{self, LogSums, Packed, Ratio, TileMap};
+use crate::kernel::{self, Isa, LogSums, Packed, Ratio, TileMap};
 use std::ops::Range;
 
 /// Rows of KX that are worked at a time, so that they stay in cache between the two products.
@@ -133,7 +133,7 @@ impl<S: Scalar> Block<'_, S> {
             self.pass(x, Some(&mut out.g), tile, &mut sums);
             (0..self.q).for_each(|c| out.logs[c] = sums.sum(c));
         } else {
-            self.pass(x, Some(&mut out.g), tile, &mut Ratio::new(self.a));
+            self.pass(x, Some(&mut out.g), tile, &mut Ratio { a: self.a });
         }
     }
 
@@ -156,7 +156,7 @@ impl<S: Scalar> Block<'_, S> {
                 k.multiply_map(&rows, &x[..r * q], q, t, map);
             } else {
                 kernel::multiply(&self.atoms[start..], self.height(), &x[..r], t);
-                map.apply(0, start, t);
+                map.apply(Isa::get(), 0, start, t);
             }
             if let Some(g) = &mut g {
                 self.add_back(&rows, t, g);

@@ -9,83 +9,53 @@
 //! instructions.
 
 use super::isa::Avx512;
-use super::lanes::{Lanes, x86_lanes};
+use super::lanes::Lanes;
+use super::x86::x86_lanes;
+use pulp::{MemMask, Simd};
 use std::arch::x86_64::*;
 
 /// Both precisions differ in names and in whether an estimate must be refined more than once.
 macro_rules! register {
-    ($name:ident, $reg:ident, $mask:ident, $t:ident, $n:literal, $doc:literal, $refine:literal, $small:expr,
-     $large:expr, ($($shared:tt)*),
-     $set:ident $mul:ident $fma:ident $fnma:ident $div:ident $sqrt:ident $rcp:ident $rsqrt:ident $cmp:ident
-     $masked_cmp:ident $blend:ident $load:ident $store:ident, $to_f64:ident) => {
-        x86_lanes!($name, $reg, Avx512, $t, $n, $doc, $($shared)*, {
-            #[inline(always)]
-            fn first(self, live: usize) -> Self {
-                if live == $n {
-                    return self;
-                }
-                let f = self.1.avx512f;
-                Self(f.$blend(Self::leading(live), f.$set(1.0), self.0), self.1)
-            }
-
-            #[inline(always)]
-            fn if_positive(self, a: Self, other: Self) -> Self {
-                Self(self.1.avx512f.$blend(a.positive(), other.0, self.0), self.1)
-            }
-
+    ($name:ident, $t:ident, $doc:literal, $shift:ident, $refine:literal, $small:expr, $large:expr, $all:expr,
+     $equal:ident $at_least:ident $at_most:ident $minus_product:ident $rcp:ident $rsqrt:ident $to_f64:ident) => {
+        x86_lanes!($name, $t, Avx512, $doc, $shift, (_token, mask) => mask.0 != 0, {
             #[inline(always)]
             fn over(self, z: Self) -> Self {
-                let f = self.1.avx512f;
-                let mut y = f.$rcp(z.0);
-                if $refine {
-                    y = f.$fma(f.$fnma(z.0, y, f.$set(1.0)), y, y);
-                }
-                let q = f.$mul(self.0, y);
-                let quotient = f.$fma(f.$fnma(z.0, q, self.0), y, q);
+                let y = z.estimate();
+                let y = if $refine { y.refined(z) } else { y };
+                let q = self * y;
+                let quotient = self.less(z, q).mul_add(y, q);
                 // What the refinement cannot do, a z of 0 or ∞ first of all, ends as NaN.
-                if f.$cmp::<_CMP_UNORD_Q>(quotient, quotient) == 0 {
-                    return Self(quotient, self.1);
+                if self.1.$equal(quotient.0, quotient.0).0 == $all {
+                    return quotient;
                 }
-                Self(f.$div(self.0, z.0), self.1).where_positive(self)
+                (self / z).where_positive(self)
             }
 
             #[inline(always)]
             fn reciprocal(self) -> Self {
-                let f = self.1.avx512f;
-                let mut y = f.$rcp(self.0);
-                y = f.$fma(f.$fnma(self.0, y, f.$set(1.0)), y, y);
-                if $refine {
-                    y = f.$fma(f.$fnma(self.0, y, f.$set(1.0)), y, y);
-                }
-                Self(y, self.1)
+                let y = self.estimate().refined(self);
+                if $refine { y.refined(self) } else { y }
             }
 
             /// Root and half the reciprocal root are refined together, then the root is corrected once.
             #[inline(always)]
             fn sqrt(self) -> Self {
-                let f = self.1.avx512f;
+                let token = self.1;
                 // Within these bounds no intermediate result overflows or loses digits.
-                let fits = f.$cmp::<_CMP_GE_OQ>(self.0, f.$set($small));
-                let fits = f.$masked_cmp::<_CMP_LE_OQ>(fits, self.0, f.$set($large));
-                if fits != $mask::MAX {
-                    return Self(f.$sqrt(self.0), self.1);
+                let (small, large) = (Self::splat(token, $small), Self::splat(token, $large));
+                let fits = token.$at_least(self.0, small.0).0 & token.$at_most(self.0, large.0).0;
+                if fits != $all {
+                    return self.root();
                 }
-                let half = f.$set(0.5);
-                let y = f.$rsqrt(self.0);
-                let (mut g, mut h) = (f.$mul(self.0, y), f.$mul(half, y));
+                let y = Self(pulp::cast(token.avx512f.$rsqrt(pulp::cast(self.0))), token);
+                let half = Self::splat(token, 0.5);
+                let (mut g, mut h) = (self * y, half * y);
                 if $refine {
-                    let r = f.$fnma(h, g, half);
-                    (g, h) = (f.$fma(g, r, g), f.$fma(h, r, h));
+                    let r = half.less(h, g);
+                    (g, h) = (g.mul_add(r, g), h.mul_add(r, h));
                 }
-                Self(f.$fma(f.$fnma(g, g, self.0), h, g), self.1)
-            }
-
-            #[inline(always)]
-            fn is_normal_where(self, b: Self) -> bool {
-                let (f, positive) = (self.1.avx512f, b.positive());
-                let small = f.$masked_cmp::<_CMP_NGE_UQ>(positive, self.0, f.$set($t::MIN_POSITIVE));
-                let large = f.$masked_cmp::<_CMP_NLT_UQ>(positive, self.0, f.$set($t::INFINITY));
-                small | large == 0
+                self.less(g, g).mul_add(h, g)
             }
 
             #[inline(always)]
@@ -93,35 +63,29 @@ macro_rules! register {
                 let token = of[0].1;
                 let mut all = [token.avx512f._mm512_setzero_pd(); 8];
                 for (to, lanes) in all.iter_mut().zip(of) {
-                    *to = $to_f64(token, lanes.0);
+                    *to = $to_f64(token, pulp::cast(lanes.0));
                 }
                 add_lanes(token, all)
             }
         });
 
         impl $name {
+            /// self − a·b, rounded once.
             #[inline(always)]
-            fn positive(self) -> $mask {
-                self.1.avx512f.$cmp::<_CMP_GT_OQ>(self.0, self.1.avx512f.$set(0.0))
+            fn less(self, a: Self, b: Self) -> Self {
+                Self(self.1.$minus_product(a.0, b.0, self.0), self.1)
             }
 
-            /// The mask of the first `live` places.
+            /// 1 / self to 14 bits.
             #[inline(always)]
-            fn leading(live: usize) -> $mask {
-                ((1u32 << live) - 1) as $mask
+            fn estimate(self) -> Self {
+                Self(pulp::cast(self.1.avx512f.$rcp(pulp::cast(self.0))), self.1)
             }
 
+            /// A Newton step from an estimate of 1/z.
             #[inline(always)]
-            fn load_some(token: Avx512, from: &[$t]) -> Self {
-                let (f, mask) = (token.avx512f, Self::leading(from.len()));
-                // Safety: the mask has as many places as the slice has numbers.
-                Self(unsafe { f.$load(f.$set(1.0), mask, from.as_ptr()) }, token)
-            }
-
-            #[inline(always)]
-            fn store_some(self, to: &mut [$t]) {
-                // Safety: the mask has as many places as the slice has numbers.
-                unsafe { self.1.avx512f.$store(to.as_mut_ptr(), Self::leading(to.len()), self.0) }
+            fn refined(self, z: Self) -> Self {
+                Self::splat(self.1, 1.0).less(z, self).mul_add(self, self)
             }
         }
     };
@@ -163,24 +127,14 @@ fn halves(token: Avx512, x: __m512) -> __m512d {
 }
 
 register!(
-    F64x8, __m512d, __mmask8, f64, 8, "Eight numbers in double precision.",
-    true, f64::from_bits(511 << 52), f64::from_bits(1534 << 52),
-    (avx512f _mm512_set1_pd _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_max_pd _mm512_min_pd,
-     avx512f _mm512_fmadd_pd, _mm512_set1_epi64 _mm512_castpd_si512 _mm512_castsi512_pd,
-     avx512f _mm512_add_epi64 _mm512_srli_epi64 _mm512_and_si512 _mm512_or_si512,
-     i64 52 1023.0 0x3fe6_a09e_667f_3bcd),
-    _mm512_set1_pd _mm512_mul_pd _mm512_fmadd_pd _mm512_fnmadd_pd _mm512_div_pd _mm512_sqrt_pd _mm512_rcp14_pd
-    _mm512_rsqrt14_pd _mm512_cmp_pd_mask _mm512_mask_cmp_pd_mask _mm512_mask_blend_pd _mm512_mask_loadu_pd
-    _mm512_mask_storeu_pd, whole
+    F64x8, f64, "Eight numbers in double precision.", shr_const_u64x8,
+    true, f64::from_bits(511 << 52), f64::from_bits(1534 << 52), u8::MAX,
+    equal_f64s greater_than_or_equal_f64s less_than_or_equal_f64s negate_mul_add_f64s
+    _mm512_rcp14_pd _mm512_rsqrt14_pd whole
 );
 register!(
-    F32x16, __m512, __mmask16, f32, 16, "Sixteen numbers in single precision.",
-    false, f32::from_bits(63 << 23), f32::from_bits(190 << 23),
-    (avx512f _mm512_set1_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_max_ps _mm512_min_ps,
-     avx512f _mm512_fmadd_ps, _mm512_set1_epi32 _mm512_castps_si512 _mm512_castsi512_ps,
-     avx512f _mm512_add_epi32 _mm512_srli_epi32 _mm512_and_si512 _mm512_or_si512,
-     i32 23 127.0 0x3f35_04f3),
-    _mm512_set1_ps _mm512_mul_ps _mm512_fmadd_ps _mm512_fnmadd_ps _mm512_div_ps _mm512_sqrt_ps _mm512_rcp14_ps
-    _mm512_rsqrt14_ps _mm512_cmp_ps_mask _mm512_mask_cmp_ps_mask _mm512_mask_blend_ps _mm512_mask_loadu_ps
-    _mm512_mask_storeu_ps, halves
+    F32x16, f32, "Sixteen numbers in single precision.", shr_const_u32x16,
+    false, f32::from_bits(63 << 23), f32::from_bits(190 << 23), u16::MAX,
+    equal_f32s greater_than_or_equal_f32s less_than_or_equal_f32s negate_mul_add_f32s
+    _mm512_rcp14_ps _mm512_rsqrt14_ps halves
 );

@@ -18,7 +18,7 @@ pub trait Wide<S: Scalar> {
     /// The result.
     type Output;
 
-    /// Does the work with registers `L`. Must be `#[inline(always)]`, see [`Isa::run`].
+    /// Does the work with registers `L`. Must be `#[inline(always)]`, see [`simd`].
     fn run<L: Lanes<S>>(self, token: L::Token) -> Self::Output;
 }
 
@@ -99,19 +99,6 @@ impl Isa {
         }
     }
 
-    /// Runs `f` compiled for this level. `f` must be `#[inline(always)]`, because only what is inlined here
-    /// is compiled for the level. It must not use `mul_add`: on a plain processor that is a slow call.
-    #[inline(always)]
-    pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
-        match self {
-            Isa::Plain => f(),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2(token) => token.vectorize(f),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(token) => token.vectorize(f),
-        }
-    }
-
     /// Runs work compiled for this level, with the registers of this level.
     #[inline(always)]
     pub fn run_wide<S: Scalar, W: Wide<S>>(self, work: W) -> W::Output {
@@ -128,6 +115,19 @@ impl Isa {
                 || work.run::<S::Wide512>(token),
             ),
         }
+    }
+}
+
+/// Runs `f` compiled for the level in use. `f` must be `#[inline(always)]`, because only what is inlined here is
+/// compiled for the level. It must not use `mul_add`: on a plain processor that is a slow call.
+#[inline(always)]
+pub(crate) fn simd<R>(f: impl FnOnce() -> R) -> R {
+    match Isa::get() {
+        Isa::Plain => f(),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2(token) => token.vectorize(f),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512(token) => token.vectorize(f),
     }
 }
 

@@ -4,7 +4,7 @@
 //! size apart and puts them together in odd pieces.
 
 use crate::Scalar;
-use std::ops::{Add, Mul, Sub};
+use std::ops::{Add, Div, Mul, Sub};
 
 /// The most numbers that a register of any level holds.
 pub const MOST: usize = 16;
@@ -14,7 +14,9 @@ pub const MOST: usize = 16;
 /// A value can be made only from a token, which proves that the processor has the instructions. All functions
 /// are therefore safe. They are `#[inline(always)]`, because only inlined code is compiled for the
 /// instruction set.
-pub trait Lanes<S: Scalar>: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+pub trait Lanes<S: Scalar>:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
+{
     /// The proof that the processor has the instructions.
     type Token: Copy;
     /// How many numbers the register holds.
@@ -26,14 +28,17 @@ pub trait Lanes<S: Scalar>: Copy + Add<Output = Self> + Sub<Output = Self> + Mul
     /// `x` in every place.
     fn splat(token: Self::Token, x: S) -> Self;
 
+    /// The `live` numbers of `from` that begin at `at`, then `rest`.
+    fn load_or(token: Self::Token, from: &[S], at: usize, live: usize, rest: S) -> Self;
+
     /// The `live` numbers of `from` that begin at `at`, then ones: no operation on them is slow or undefined.
-    fn load(token: Self::Token, from: &[S], at: usize, live: usize) -> Self;
+    #[inline(always)]
+    fn load(token: Self::Token, from: &[S], at: usize, live: usize) -> Self {
+        Self::load_or(token, from, at, live, S::ONE)
+    }
 
     /// Writes the first `live` numbers to `to`, beginning at `at`.
     fn store(self, to: &mut [S], at: usize, live: usize);
-
-    /// The first `live` numbers, then ones.
-    fn first(self, live: usize) -> Self;
 
     /// self · a + b. It is rounded once, except on plain processors that lack the instruction.
     fn mul_add(self, a: Self, b: Self) -> Self;
@@ -49,13 +54,25 @@ pub trait Lanes<S: Scalar>: Copy + Add<Output = Self> + Sub<Output = Self> + Mul
 
     /// self / z where self > 0, and 0 where self = 0, whatever z is. No numerator may be negative. The error
     /// is at most one unit in the last place.
-    fn over(self, z: Self) -> Self;
+    #[inline(always)]
+    fn over(self, z: Self) -> Self {
+        (self / z).where_positive(self)
+    }
 
     /// 1 / self for positive normal numbers, to a few units in the last place.
-    fn reciprocal(self) -> Self;
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        Self::splat(self.token(), S::ONE) / self
+    }
+
+    /// Square roots, by the processor's own instruction.
+    fn root(self) -> Self;
 
     /// Square roots, to one unit in the last place.
-    fn sqrt(self) -> Self;
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        self.root()
+    }
 
     /// The larger numbers; those of `other` where one of the two is NaN.
     fn max(self, other: Self) -> Self;
@@ -77,12 +94,6 @@ pub trait Lanes<S: Scalar>: Copy + Add<Output = Self> + Sub<Output = Self> + Mul
             *sum = lanes.sum().to_f64();
         }
         sums
-    }
-
-    /// As [`load`](Lanes::load), but with zeros after the `live` numbers.
-    #[inline(always)]
-    fn load_or_zero(token: Self::Token, from: &[S], at: usize, live: usize) -> Self {
-        Self::load(token, from, at, live) - Self::splat(token, S::ZERO).first(live)
     }
 
     /// The sum of the numbers, by halves. This order makes one wide register and two narrow ones give the
@@ -168,113 +179,17 @@ pub trait Lanes<S: Scalar>: Copy + Add<Output = Self> + Sub<Output = Self> + Mul
 fn terms_one_by_one<S: Scalar>([b, c, z]: &[[S; MOST]; 3]) -> [S; MOST] {
     let mut terms = [S::ZERO; MOST];
     for (l, term) in terms.iter_mut().enumerate().filter(|(l, _)| b[*l] > S::ZERO) {
-        let (c, z) = (c[l].to_f64(), z[l].to_f64());
-        // The difference of two large logarithms loses digits, so the quotient is used where it is good.
-        let ln = if (c / z).is_normal() { (c / z).ln() } else { c.ln() - z.ln() };
-        let value = b[l].to_f64() * ln;
-        *term = if z > 0.0 { S::from_f64(value) } else { S::INFINITY };
+        *term = S::from_f64(weighted_ln(b[l].to_f64(), c[l].to_f64(), z[l].to_f64()));
     }
     terms
 }
 
-/// A register type of x86 with the functions of `Lanes` that differ only in the names of instructions. The
-/// braces at the end hold the other functions.
-#[cfg(target_arch = "x86_64")]
-macro_rules! x86_lanes {
-    ($name:ident, $reg:ident, $token:ident, $t:ident, $n:literal, $doc:literal,
-     $float:ident $set:ident $add:ident $sub:ident $mul:ident $max:ident $min:ident, $fused:ident $fma:ident,
-     $set_int:ident $to_int:ident $from_int:ident,
-     $whole:ident $add_int:ident $shift:ident $and:ident $or:ident,
-     $int:ident $bits:literal $bias:literal $root_half:literal, { $($rest:tt)* }) => {
-        #[doc = $doc]
-        #[derive(Clone, Copy)]
-        pub struct $name($reg, $token);
-
-        x86_lanes!(@operator $name $float Add add $add);
-        x86_lanes!(@operator $name $float Sub sub $sub);
-        x86_lanes!(@operator $name $float Mul mul $mul);
-
-        impl Lanes<$t> for $name {
-            type Token = $token;
-            const N: usize = $n;
-
-            #[inline(always)]
-            fn token(self) -> $token {
-                self.1
-            }
-
-            #[inline(always)]
-            fn splat(token: $token, x: $t) -> Self {
-                Self(token.$float.$set(x), token)
-            }
-
-            #[inline(always)]
-            fn load(token: $token, from: &[$t], at: usize, live: usize) -> Self {
-                let from = &from[at..at + live];
-                if live == $n {
-                    // Safety: the slice has as many numbers as the register.
-                    return Self(unsafe { from.as_ptr().cast::<$reg>().read_unaligned() }, token);
-                }
-                Self::load_some(token, from)
-            }
-
-            #[inline(always)]
-            fn store(self, to: &mut [$t], at: usize, live: usize) {
-                let to = &mut to[at..at + live];
-                if live == $n {
-                    // Safety: the slice has as many numbers as the register.
-                    return unsafe { to.as_mut_ptr().cast::<$reg>().write_unaligned(self.0) };
-                }
-                self.store_some(to);
-            }
-
-            #[inline(always)]
-            fn mul_add(self, a: Self, b: Self) -> Self {
-                Self(self.1.$fused.$fma(self.0, a.0, b.0), self.1)
-            }
-
-            #[inline(always)]
-            fn max(self, other: Self) -> Self {
-                Self(self.1.$float.$max(self.0, other.0), self.1)
-            }
-
-            #[inline(always)]
-            fn min(self, other: Self) -> Self {
-                Self(self.1.$float.$min(self.0, other.0), self.1)
-            }
-
-            #[inline(always)]
-            fn exponent_and_rest(self) -> (Self, Self) {
-                const TWO_TO_BITS: $t = (1u64 << $bits) as $t;
-                const MANTISSA: $int = (1 << $bits) - 1;
-                let (float, whole) = (self.1.$float, self.1.$whole);
-                let one_less_root_half = ($t::to_bits(1.0) - $root_half) as $int;
-                // Adding this carries into the exponent exactly if the mantissa is at least √2.
-                let bits = whole.$add_int(float.$to_int(self.0), float.$set_int(one_less_root_half));
-                // An integer laid into the mantissa of 2^bits converts without a conversion instruction.
-                let laid = whole.$or(whole.$shift::<$bits>(bits), float.$to_int(float.$set(TWO_TO_BITS)));
-                let e = float.$sub(float.$from_int(laid), float.$set(TWO_TO_BITS + $bias));
-                let rest = whole.$and(bits, float.$set_int(MANTISSA));
-                let m = float.$from_int(whole.$add_int(rest, float.$set_int($root_half)));
-                (Self(e, self.1), Self(float.$sub(m, float.$set(1.0)), self.1))
-            }
-
-            $($rest)*
-        }
-    };
-    (@operator $name:ident $float:ident $trait:ident $function:ident $instruction:ident) => {
-        impl std::ops::$trait for $name {
-            type Output = Self;
-            #[inline(always)]
-            fn $function(self, other: Self) -> Self {
-                Self(self.1.$float.$instruction(self.0, other.0), self.1)
-            }
-        }
-    };
+/// b·ln(c/z) of single positive numbers; +∞ if z ≤ 0. The difference of two large logarithms loses digits, so
+/// the quotient is used where it is a normal number.
+pub(super) fn weighted_ln(b: f64, c: f64, z: f64) -> f64 {
+    let ln = if (c / z).is_normal() { (c / z).ln() } else { c.ln() - z.ln() };
+    if z > 0.0 { b * ln } else { f64::INFINITY }
 }
-
-#[cfg(target_arch = "x86_64")]
-pub(super) use x86_lanes;
 
 #[cfg(test)]
 #[path = "../../tests/unit/lanes.rs"]

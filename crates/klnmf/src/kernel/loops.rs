@@ -6,16 +6,10 @@
 // Loops over the registers of 64 bytes index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
-use super::isa::{Isa, Wide};
-use super::lanes::Lanes;
+use super::isa::{Isa, Wide, simd};
+use super::lanes::{Lanes, weighted_ln};
 use super::plain::Array;
 use crate::Scalar;
-
-/// Runs `f`, which must be `#[inline(always)]`, compiled for this processor; see [`Isa::run`].
-#[inline(always)]
-pub(crate) fn simd<R>(f: impl FnOnce() -> R) -> R {
-    Isa::get().run(f)
-}
 
 /// The logarithm of one positive normal number, to the same bits on every processor.
 pub(crate) fn ln(x: f64) -> f64 {
@@ -61,27 +55,27 @@ impl<S: Scalar> Wide<S> for Multiply<'_, S> {
 
     #[inline(always)]
     fn run<L: Lanes<S>>(mut self, token: L::Token) {
-        let (mut at, p) = (0, self.z.len());
-        while at + 8 * L::N <= p {
-            self.rows::<L, 8>(token, at, L::N);
-            at += 8 * L::N;
-        }
-        if at + 4 * L::N <= p {
-            self.rows::<L, 4>(token, at, L::N);
-            at += 4 * L::N;
-        }
-        if at + 2 * L::N <= p {
-            self.rows::<L, 2>(token, at, L::N);
-            at += 2 * L::N;
-        }
-        while at < p {
-            self.rows::<L, 1>(token, at, L::N.min(p - at));
-            at += L::N;
+        let at = self.whole::<L, 8>(token, 0);
+        let at = self.whole::<L, 4>(token, at);
+        let at = self.whole::<L, 2>(token, at);
+        let at = self.whole::<L, 1>(token, at);
+        if at < self.z.len() {
+            self.rows::<L, 1>(token, at, self.z.len() - at);
         }
     }
 }
 
 impl<S: Scalar> Multiply<'_, S> {
+    /// The rows from `at` on, `R` registers at a time while they are full; returns the first that is left.
+    #[inline(always)]
+    fn whole<L: Lanes<S>, const R: usize>(&mut self, token: L::Token, mut at: usize) -> usize {
+        while at + R * L::N <= self.z.len() {
+            self.rows::<L, R>(token, at, L::N);
+            at += R * L::N;
+        }
+        at
+    }
+
     /// The rows from `at` on, in `R` registers with `live` numbers each. Their sums stay in the registers.
     #[inline(always)]
     fn rows<L: Lanes<S>, const R: usize>(&mut self, token: L::Token, at: usize, live: usize) {
@@ -152,7 +146,7 @@ impl<S: Scalar> Transposed<'_, S> {
             for j in 0..registers::<S, L>() {
                 let at = (whole + j * L::N).min(p);
                 let live = (p - at).min(L::N);
-                let t = L::load_or_zero(token, self.t, at, live);
+                let t = L::load_or(token, self.t, at, live, S::ZERO);
                 for a in 0..A {
                     sums[a][j] = L::load(token, k[a], at, live).mul_add(t, sums[a][j]);
                 }
@@ -166,68 +160,14 @@ impl<S: Scalar> Transposed<'_, S> {
 
 /// Σ over a > 0 of a·ln((a + ε)/(z + ε)). Infinite if some z + ε ≤ 0 there.
 pub(crate) fn log_sum(a: &[f64], z: &[f64], epsilon: f64) -> f64 {
-    Isa::get().run_wide(Pairs { a, b: z, terms: LogRatio(epsilon) })
+    let pairs = a.iter().zip(z).filter(|(a, _)| **a > 0.0);
+    pairs.map(|(a, z)| weighted_ln(*a, a + epsilon, z + epsilon)).sum()
 }
 
 /// Σ over a > 0 of a·ln(−y); −∞ if some y ≥ 0 there.
 pub(crate) fn weighted_log(a: &[f64], y: &[f64]) -> f64 {
-    Isa::get().run_wide(Pairs { a, b: y, terms: WeightedLog })
-}
-
-/// A sum over the pairs of two slices.
-struct Pairs<'a, T> {
-    a: &'a [f64],
-    b: &'a [f64],
-    terms: T,
-}
-
-/// The terms of a sum for a register of pairs; they must be zero where a = 0.
-trait Terms {
-    fn of<L: Lanes<f64>>(&self, a: L, b: L) -> L;
-}
-
-impl<T: Terms> Wide<f64> for Pairs<'_, T> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run<L: Lanes<f64>>(self, token: L::Token) -> f64 {
-        let mut sums = [L::splat(token, 0.0); MOST_REGISTERS];
-        let n = self.a.len().min(self.b.len());
-        let (a, b) = (&self.a[..n], &self.b[..n]);
-        for start in (0..n).step_by(registers::<f64, L>() * L::N) {
-            for j in 0..registers::<f64, L>() {
-                let at = (start + j * L::N).min(n);
-                let live = (n - at).min(L::N);
-                let a = L::load_or_zero(token, a, at, live);
-                sums[j] = sums[j] + self.terms.of(a, L::load(token, b, at, live));
-            }
-        }
-        total(sums)
-    }
-}
-
-/// a·ln((a + ε)/(z + ε)), with this ε.
-struct LogRatio(f64);
-
-impl Terms for LogRatio {
-    #[inline(always)]
-    fn of<L: Lanes<f64>>(&self, a: L, z: L) -> L {
-        let epsilon = L::splat(a.token(), self.0);
-        let (above, below) = (a + epsilon, z + epsilon);
-        above.over(below).weighted_ln(a, above, below)
-    }
-}
-
-/// a·ln(−y).
-struct WeightedLog;
-
-impl Terms for WeightedLog {
-    #[inline(always)]
-    fn of<L: Lanes<f64>>(&self, a: L, y: L) -> L {
-        let zero = L::splat(a.token(), 0.0);
-        let y = (zero - y).max(zero);
-        y.weighted_ln(a, y, L::splat(a.token(), 1.0))
-    }
+    let pairs = a.iter().zip(y).filter(|(a, _)| **a > 0.0);
+    pairs.map(|(a, y)| a * (-y).max(0.0).ln()).sum()
 }
 
 const LANES: usize = 8;

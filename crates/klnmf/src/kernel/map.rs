@@ -15,7 +15,7 @@ pub trait TileMap<S: Scalar> {
     const SAME: bool = false;
 
     /// The new values of the entries `at..at + live` of the block's p × q arrays, all in the same column; `z`
-    /// holds their old values. What comes after `live` is not used.
+    /// holds their old values, then ones. What comes after `live` in the result is not used.
     fn map<L: Lanes<S>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L;
 
     /// Tells the processor that the entries from `at` on will be needed soon.
@@ -23,15 +23,7 @@ pub trait TileMap<S: Scalar> {
     fn fetch(&self, _at: usize) {}
 
     /// Maps a piece of a column that begins at `at`: z ← f(z).
-    fn apply(&mut self, column: usize, at: usize, z: &mut [S])
-    where
-        Self: Sized,
-    {
-        self.apply_at(Isa::get(), column, at, z);
-    }
-
-    /// As [`apply`](TileMap::apply), at a certain level.
-    fn apply_at(&mut self, isa: Isa, column: usize, at: usize, z: &mut [S])
+    fn apply(&mut self, isa: Isa, column: usize, at: usize, z: &mut [S])
     where
         Self: Sized,
     {
@@ -93,13 +85,7 @@ impl<S: Scalar> TileMap<S> for Same {
 
 /// a/z where a > 0, else 0: minus the dual point, and the quotient of the multiplicative update.
 pub(crate) struct Ratio<'a, S> {
-    a: &'a [S],
-}
-
-impl<'a, S> Ratio<'a, S> {
-    pub fn new(a: &'a [S]) -> Self {
-        Self { a }
-    }
+    pub a: &'a [S],
 }
 
 impl<S: Scalar> TileMap<S> for Ratio<'_, S> {
@@ -148,8 +134,7 @@ impl<S: Scalar> TileMap<S> for LogSums<'_, S> {
     fn map<L: Lanes<S>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
         let token = z.token();
         let (b, c) = (L::load(token, self.b, at, live), L::load(token, self.c, at, live));
-        // Beyond `live` there are ones, whose logarithm is zero.
-        let z = z.first(live);
+        // Beyond `live` there are ones in all three, whose logarithm is zero.
         let t = c.over(z);
         let terms = t.weighted_ln(b, c, z);
         assert!(column < self.columns);

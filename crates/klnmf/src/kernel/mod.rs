@@ -8,10 +8,8 @@
 //!
 //! A register can be made only with the token of its instruction set, and a token only after the processor
 //! was checked. Arithmetic on registers is therefore safe. Simple loops over numbers that the compiler
-//! vectorises by itself use [`Isa::run`] and need no registers.
+//! vectorises by itself use [`simd`] and need no registers.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod isa;
@@ -21,19 +19,20 @@ mod map;
 pub(crate) mod newton_pass;
 mod packed;
 mod plain;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
+pub(crate) use isa::simd;
 #[cfg(target_arch = "x86_64")]
 pub use isa::{Avx2, Avx512};
-pub use isa::{Isa, Wide, instruction_level, instruction_levels};
+pub use isa::{Isa, instruction_level, instruction_levels};
 pub use lanes::Lanes;
-pub(crate) use loops::{
-    add_columns, convert, dot, ln, log_sum, multiply, multiply_transposed, simd, weighted_log,
-};
-pub(crate) use map::{DualStep, Keep, KeepAndMeasure, LogSums, Ratio, Same, TileMap};
+pub(crate) use loops::{add_columns, convert, dot, ln, log_sum, multiply, multiply_transposed, weighted_log};
+pub(crate) use map::{DualStep, Keep, KeepAndMeasure, LogSums, Ratio, TileMap};
 pub use packed::{Aligned, Packed};
 pub use plain::{Array, FUSED};
 #[cfg(target_arch = "x86_64")]
 pub use {
-    avx2::{F32x8, F64x4},
     avx512::{F32x16, F64x8},
+    x86::{F32x8, F64x4},
 };

@@ -2,7 +2,7 @@
 //!
 //! Fourteen running sums stay in registers.
 
-use super::isa::{Isa, Wide};
+use super::isa::Wide;
 use super::lanes::{Lanes, MOST};
 use crate::Scalar;
 use std::ops::Range;
@@ -50,33 +50,19 @@ impl<S: Scalar> Sums<S> {
 }
 
 /// Brings z up to date and adds the rows of a pass to the sums, or begins new ones if `fresh`.
-pub(crate) fn block_pass<S: Scalar>(isa: Isa, pass: &mut Pass<'_, S>, fresh: bool, sums: &mut Sums<S>) {
-    isa.run_wide(BlockPass { pass, fresh, sums });
+pub(crate) struct BlockPass<'a, S> {
+    pub pass: Pass<'a, S>,
+    pub fresh: bool,
+    pub sums: &'a mut Sums<S>,
 }
 
-/// Brings z up to date; returns the least z among the rows with a > 0.
-pub(crate) fn last_pass<S: Scalar>(isa: Isa, pass: &mut Pass<'_, S>) -> S {
-    isa.run_wide(LastPass { pass })
-}
-
-/// Kᵀt and the upper triangle of KᵀDiag(u)K of some columns, side by side.
-pub(crate) fn totals<S: Scalar>(isa: Isa, sums: &[Sums<S>; C]) -> [[f64; C]; B + H] {
-    isa.run_wide(Totals { sums })
-}
-
-struct BlockPass<'p, 'a, S> {
-    pass: &'p mut Pass<'a, S>,
-    fresh: bool,
-    sums: &'p mut Sums<S>,
-}
-
-impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
+impl<S: Scalar> Wide<S> for BlockPass<'_, S> {
     type Output = ();
 
     #[inline(always)]
     fn run<L: Lanes<S>>(self, token: L::Token) {
         let Pass { a, z, before, d, k, floor } = self.pass;
-        let (d, floor) = (splat_all::<S, L>(token, d), L::splat(token, *floor));
+        let (d, floor) = (splat_all::<S, L>(token, &d), L::splat(token, floor));
         let mut so_far = [L::splat(token, S::ZERO); B + H];
         if !self.fresh {
             for (now, sum) in so_far.iter_mut().zip(&self.sums.0) {
@@ -88,7 +74,7 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
         let [.., mut h11, mut h12, mut h13, mut h22, mut h23, mut h33] = so_far;
         let n = z.len();
         let columns = z.chunks_exact_mut(L::N).zip(a[..n].chunks_exact(L::N));
-        for ((z, a), (before, k)) in columns.zip(four::<S, L>(before, n).zip(four::<S, L>(k, n))) {
+        for ((z, a), (before, k)) in columns.zip(four::<S, L>(&before, n).zip(four::<S, L>(&k, n))) {
             let now = moved(L::load(token, z, 0, L::N), d, before).max(floor);
             now.store(z, 0, L::N);
             let inverse = now.reciprocal();
@@ -112,21 +98,20 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
     }
 }
 
-struct LastPass<'p, 'a, S> {
-    pass: &'p mut Pass<'a, S>,
-}
+/// Brings z up to date; comes to the least z among the rows with a > 0.
+pub(crate) struct LastPass<'a, S>(pub Pass<'a, S>);
 
-impl<S: Scalar> Wide<S> for LastPass<'_, '_, S> {
+impl<S: Scalar> Wide<S> for LastPass<'_, S> {
     type Output = S;
 
     #[inline(always)]
     fn run<L: Lanes<S>>(self, token: L::Token) -> S {
-        let Pass { a, z, before, d, .. } = self.pass;
-        let (d, most) = (splat_all::<S, L>(token, d), L::splat(token, S::INFINITY));
+        let Pass { a, z, before, d, .. } = self.0;
+        let (d, most) = (splat_all::<S, L>(token, &d), L::splat(token, S::INFINITY));
         let mut least = most;
         let n = z.len();
         let columns = z.chunks_exact_mut(L::N).zip(a[..n].chunks_exact(L::N));
-        for ((z, a), before) in columns.zip(four::<S, L>(before, n)) {
+        for ((z, a), before) in columns.zip(four::<S, L>(&before, n)) {
             let now = moved(L::load(token, z, 0, L::N), d, before);
             now.store(z, 0, L::N);
             least = now.if_positive(L::load(token, a, 0, L::N), most).min(least);
@@ -135,9 +120,8 @@ impl<S: Scalar> Wide<S> for LastPass<'_, '_, S> {
     }
 }
 
-struct Totals<'a, S> {
-    sums: &'a [Sums<S>; C],
-}
+/// Comes to Kᵀt and the upper triangle of KᵀDiag(u)K of some columns, side by side.
+pub(crate) struct Totals<'a, S>(pub &'a [Sums<S>; C]);
 
 impl<S: Scalar> Wide<S> for Totals<'_, S> {
     type Output = [[f64; C]; B + H];
@@ -147,7 +131,7 @@ impl<S: Scalar> Wide<S> for Totals<'_, S> {
         let mut totals = [[0.0; C]; B + H];
         for (e, total) in totals.iter_mut().enumerate() {
             let mut columns = [L::splat(token, S::ZERO); C];
-            for (column, sums) in columns.iter_mut().zip(self.sums) {
+            for (column, sums) in columns.iter_mut().zip(self.0) {
                 *column = L::load(token, &sums.0[e], 0, L::N);
             }
             *total = L::sums(columns);

@@ -9,7 +9,7 @@
 // The kernels are loops over constant ranges that index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
-use super::isa::{Isa, Wide};
+use super::isa::{Isa, Wide, simd};
 use super::lanes::Lanes;
 use super::map::{Same, TileMap};
 use crate::Scalar;
@@ -64,13 +64,8 @@ pub struct Packed<S> {
 }
 
 impl<S: Scalar> Packed<S> {
-    /// Room for p rows and r atoms.
-    pub fn new(p: usize, r: usize) -> Self {
-        Self::at(Isa::get(), p, r)
-    }
-
-    /// The same at a certain level.
-    pub fn at(isa: Isa, p: usize, r: usize) -> Self {
+    /// Room for p rows and r atoms, for products at a certain level.
+    pub fn new(isa: Isa, p: usize, r: usize) -> Self {
         let width = VECTORS * isa.vector_bytes() / size_of::<S>();
         let rows = Aligned::zeros(p.next_multiple_of(width / VECTORS) * r);
         let atoms = Aligned::zeros(r.next_multiple_of(width / VECTORS) * p);
@@ -79,37 +74,20 @@ impl<S: Scalar> Packed<S> {
 
     /// Packs K from its transpose (r × p), strip by strip; on the threads of the pool that this is called in.
     pub fn set<T: Scalar>(&mut self, kt: &[T]) {
-        let Self { isa, p, r, width, rows, atoms } = self;
-        let (isa, p, r, width) = (*isa, *p, *r, *width);
+        let Self { p, r, width, rows, atoms, .. } = self;
+        let (p, r, width) = (*p, *r, *width);
+        // Enough strips of rows at a time that handing them out costs little.
+        let many = 16 * width * r;
+        let rows = rows.par_chunks_mut(many).zip(kt.par_chunks(many));
+        let atoms = atoms.par_chunks_mut(width * p).enumerate();
         rayon::join(
-            || {
-                // Enough strips at a time that handing them out costs little.
-                rows.par_chunks_mut(16 * width * r).zip(kt.par_chunks(16 * width * r)).for_each(
-                    |(to, kt)| {
-                        isa.run(
-                            #[inline(always)]
-                            || set_rows(to, kt, r, width),
-                        );
-                    },
-                );
-            },
-            || {
-                atoms.par_chunks_mut(width * p).enumerate().for_each(|(strip, to)| {
-                    isa.run(
-                        #[inline(always)]
-                        || set_atoms(to, kt, r, strip * width),
-                    );
-                });
-            },
+            || rows.for_each(|(to, kt)| set_rows(to, kt, r, width)),
+            || atoms.for_each(|(strip, to)| set_atoms(to, kt, r, strip * width)),
         );
     }
 
-    /// z ← K x for some rows, which begin at a multiple of the strip's width: x is r × q, z is rows × q.
-    pub fn multiply(&self, rows: &Range<usize>, x: &[S], q: usize, z: &mut [S]) {
-        self.multiply_map(rows, x, q, z, &mut Same);
-    }
-
-    /// t ← f(K x), `map` applied strip by strip while z is in the nearest cache.
+    /// t ← f(K x) for some rows, which begin at a multiple of the strip's width: x is r × q, t is rows × q.
+    /// `map` is applied strip by strip while z = K x is in the nearest cache.
     pub fn multiply_map(
         &self,
         rows: &Range<usize>,
@@ -124,57 +102,60 @@ impl<S: Scalar> Packed<S> {
                 && (rows.end.is_multiple_of(self.width) || rows.end == self.p)
         );
         let strips = &self.rows[rows.start * self.r..];
-        let lines = Lines { stride: self.r, skip: 0, depth: self.r };
-        let (height, origin) = (rows.len(), (rows.start, self.p));
-        self.isa.run_wide(Product { strips, lines, b: x, q, c: t, height, add: false, origin, map });
+        let (stride, skip, depth) = (self.r, 0, self.r);
+        let (height, origin, add) = (rows.len(), (rows.start, self.p), false);
+        self.isa.run_wide(Product { strips, stride, skip, depth, b: x, q, c: t, height, add, origin, map });
     }
 
     /// g ← g + Kᵀt for some rows: t is rows × q, g is r × q.
     pub fn multiply_transposed(&self, rows: &Range<usize>, t: &[S], q: usize, g: &mut [S]) {
-        let lines = Lines { stride: self.p, skip: rows.start, depth: rows.len() };
-        let (height, origin) = (self.r, (0, self.r));
+        let (stride, skip, depth) = (self.p, rows.start, rows.len());
+        let (height, origin, add) = (self.r, (0, self.r), true);
         let (strips, map) = (&self.atoms[..], &mut Same);
-        self.isa.run_wide(Product { strips, lines, b: t, q, c: g, height, add: true, origin, map });
+        self.isa.run_wide(Product { strips, stride, skip, depth, b: t, q, c: g, height, add, origin, map });
     }
 }
 
 /// Rows of K, side by side in strips.
-#[inline(always)]
 fn set_rows<S: Scalar, T: Scalar>(strips: &mut [S], kt: &[T], r: usize, width: usize) {
-    for (strip, rows) in strips.chunks_mut(width * r).zip(kt.chunks(width * r)) {
-        let across = strip.len() / r;
-        // Contiguous reads and strided writes, which do not wait for each other.
-        for (l, row) in rows.chunks_exact(r).enumerate() {
-            for (line, k) in strip.chunks_exact_mut(across).zip(row) {
-                line[l] = S::from_f64(k.to_f64());
+    simd(
+        #[inline(always)]
+        || {
+            for (strip, rows) in strips.chunks_mut(width * r).zip(kt.chunks(width * r)) {
+                let across = strip.len() / r;
+                // Contiguous reads and strided writes, which do not wait for each other.
+                for (l, row) in rows.chunks_exact(r).enumerate() {
+                    for (line, k) in strip.chunks_exact_mut(across).zip(row) {
+                        line[l] = S::from_f64(k.to_f64());
+                    }
+                }
             }
-        }
-    }
+        },
+    );
 }
 
 /// The atoms from `first` on, side by side in one strip.
-#[inline(always)]
 fn set_atoms<S: Scalar, T: Scalar>(strip: &mut [S], kt: &[T], r: usize, first: usize) {
     let across = strip.len() / (kt.len() / r);
     let live = across.min(r - first);
-    for (line, row) in strip.chunks_exact_mut(across).zip(kt.chunks_exact(r)) {
-        let row = &row[first..][..live];
-        line.iter_mut().zip(row).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
-    }
-}
-
-/// Which lines of a strip a product takes: `depth` of its `stride` lines, after the first `skip`.
-#[derive(Clone, Copy)]
-struct Lines {
-    stride: usize,
-    skip: usize,
-    depth: usize,
+    simd(
+        #[inline(always)]
+        || {
+            for (line, row) in strip.chunks_exact_mut(across).zip(kt.chunks_exact(r)) {
+                let row = &row[first..][..live];
+                line.iter_mut().zip(row).for_each(|(to, k)| *to = S::from_f64(k.to_f64()));
+            }
+        },
+    );
 }
 
 /// One product of strips with columns, c ← [c +] f(A b): A in strips, b depth × q, c height × q.
 struct Product<'a, S, F> {
     strips: &'a [S],
-    lines: Lines,
+    /// Which lines of a strip it takes: `depth` of its `stride` lines, after the first `skip`.
+    stride: usize,
+    skip: usize,
+    depth: usize,
     b: &'a [S],
     q: usize,
     c: &'a mut [S],
@@ -253,7 +234,7 @@ impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
         first: usize,
         j: usize,
     ) {
-        let (Lines { stride, skip, depth }, height) = (self.lines, self.height);
+        let Self { stride, skip, depth, height, .. } = *self;
         let next = self.next_columns::<N>(j) + first;
         let b = &self.b[j * depth..][..N * depth];
         let c = &mut self.c[j * height..][..N * height];

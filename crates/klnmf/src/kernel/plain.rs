@@ -3,7 +3,7 @@
 
 use super::lanes::Lanes;
 use crate::Scalar;
-use std::ops::{Add, Mul, Sub};
+use std::ops::{Add, Div, Mul, Sub};
 
 /// Whether every processor of this target has a fused multiply-add. Without the instruction it is a slow
 /// call.
@@ -46,6 +46,7 @@ macro_rules! operator {
 operator!(Add, add);
 operator!(Sub, sub);
 operator!(Mul, mul);
+operator!(Div, div);
 
 impl<S: Scalar, const N: usize, const F: bool> Lanes<S> for Array<S, N, F> {
     type Token = ();
@@ -60,12 +61,12 @@ impl<S: Scalar, const N: usize, const F: bool> Lanes<S> for Array<S, N, F> {
     }
 
     #[inline(always)]
-    fn load((): (), from: &[S], at: usize, live: usize) -> Self {
+    fn load_or((): (), from: &[S], at: usize, live: usize, rest: S) -> Self {
         let from = &from[at..at + live];
         if let Some(all) = from.first_chunk() {
             return Self(*all);
         }
-        let mut all = [S::ONE; N];
+        let mut all = [rest; N];
         all[..live].copy_from_slice(from);
         Self(all)
     }
@@ -73,11 +74,6 @@ impl<S: Scalar, const N: usize, const F: bool> Lanes<S> for Array<S, N, F> {
     #[inline(always)]
     fn store(self, to: &mut [S], at: usize, live: usize) {
         to[at..at + live].copy_from_slice(&self.0[..live]);
-    }
-
-    #[inline(always)]
-    fn first(self, live: usize) -> Self {
-        Self::each(|l| if l < live { self.0[l] } else { S::ONE })
     }
 
     #[inline(always)]
@@ -91,17 +87,7 @@ impl<S: Scalar, const N: usize, const F: bool> Lanes<S> for Array<S, N, F> {
     }
 
     #[inline(always)]
-    fn over(self, z: Self) -> Self {
-        self.zip(z, |a, z| if a > S::ZERO { a / z } else { S::ZERO })
-    }
-
-    #[inline(always)]
-    fn reciprocal(self) -> Self {
-        Self::each(|l| S::ONE / self.0[l])
-    }
-
-    #[inline(always)]
-    fn sqrt(self) -> Self {
+    fn root(self) -> Self {
         Self::each(|l| self.0[l].sqrt())
     }
 
@@ -126,11 +112,7 @@ impl<S: Scalar, const N: usize, const F: bool> Lanes<S> for Array<S, N, F> {
 
     #[inline(always)]
     fn is_normal_where(self, b: Self) -> bool {
-        let mut normal = true;
-        for l in 0..N {
-            let here = (self.0[l] >= S::SMALLEST_NORMAL) & (self.0[l] < S::INFINITY);
-            normal &= here | (b.0[l] <= S::ZERO);
-        }
-        normal
+        let normal = |x: S| (x >= S::TINY * S::EPSILON) & (x < S::INFINITY);
+        (0..N).fold(true, |all, l| all & (normal(self.0[l]) | (b.0[l] <= S::ZERO)))
     }
 }

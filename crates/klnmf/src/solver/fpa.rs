@@ -161,7 +161,7 @@ impl<'a, S: Scalar> Opening<'a, S> {
         for (c, column) in columns.iter().enumerate() {
             metrics[c] = Metric::new(column.weight, SPREAD * column.weight.min(1.0), b.sums[c], b.r);
         }
-        Self { ratio: Ratio::new(b.a), a: b.a, shares: b.shares, metrics, z, sigma, chi }
+        Self { ratio: Ratio { a: b.a }, a: b.a, shares: b.shares, metrics, z, sigma, chi }
     }
 }
 

@@ -79,7 +79,7 @@ impl<T: Scalar> FpaAuthors<'_, T> {
         let (x, chi) = (self.x_bar[0].as_mut_slice(), self.chi[0].as_mut_slice());
         self.halves[0].for_each((x, r), (chi, n), |b, x, chi, work| {
             let Work { tile, evidence, .. } = work;
-            let mut keep = KeepRatio { ratio: Ratio::new(b.a), t: chi };
+            let mut keep = KeepRatio { ratio: Ratio { a: b.a }, t: chi };
             b.pass(x, Some(&mut evidence.g), tile, &mut keep);
             chi.iter_mut().for_each(|y| *y = -*y);
             evidence.g.iter_mut().for_each(|g| *g = -*g);

@@ -21,7 +21,7 @@ use super::method::{HalfStep, Moving};
 use crate::Scalar;
 use crate::block::{Block, DictionaryParts, MOST_BLOCKS, Work, take};
 use crate::cost::Cost;
-use crate::kernel::newton_pass::{B, C, H, Pass, Sums, block_pass, chunks, last_pass, totals};
+use crate::kernel::newton_pass::{B, BlockPass, C, H, LastPass, Pass, Sums, Totals, chunks};
 use crate::kernel::{self, Isa, Keep, KeepAndMeasure, LogSums};
 use std::array;
 use std::ops::Range;
@@ -154,7 +154,7 @@ impl<T: Scalar> Weights<'_, T> {
     /// Adds up g and h for the atoms from `first` on, on the rows of a chunk.
     fn pass(&mut self, isa: Isa, before: usize, first: usize, rows: Range<usize>, sums: &mut Sums<T>) {
         let fresh = rows.start == 0;
-        block_pass(isa, &mut self.rows(before, first, rows), fresh, sums);
+        isa.run_wide(BlockPass { pass: self.rows(before, first, rows), fresh, sums });
     }
 
     /// One tenth of the way back to the weights that it began with.
@@ -174,7 +174,7 @@ impl<T: Scalar> Weights<'_, T> {
 
     /// The least z of a row with a > 0, after the change of the last block.
     fn least(&mut self, isa: Isa, before: usize) -> T {
-        last_pass(isa, &mut self.rows(before, before, 0..self.height))
+        isa.run_wide(LastPass(self.rows(before, before, 0..self.height)))
     }
 
     fn rows(&mut self, before: usize, first: usize, rows: Range<usize>) -> Pass<'_, T> {
@@ -236,7 +236,7 @@ impl<T: Scalar> Group<'_, T> {
         }
         let weights = B.min(self.free.len());
         let (mut x, mut gradient, mut h) = ([[0.0; C]; B], [[0.0; C]; B], [[1.0; C]; H]);
-        let totals = totals(isa, self.sums);
+        let totals = isa.run_wide(Totals(self.sums));
         for (c, column) in self.columns.iter().flatten().enumerate() {
             // A column without rows has no sums.
             let some = |sum: f64| if column.height > 0 { sum } else { 0.0 };
@@ -249,7 +249,7 @@ impl<T: Scalar> Group<'_, T> {
             }
         }
         let start = x;
-        isa.run(
+        kernel::simd(
             #[inline(always)]
             || quadratic_program(&mut x, &mut gradient, &h),
         );

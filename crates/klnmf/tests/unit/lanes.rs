@@ -34,14 +34,14 @@ fn quotients_and_roots<S: Scalar>(isa: Isa, exponents: i32) {
     let bytes = isa.vector_bytes();
     let (a, z) = (numbers::<S>(1, exponents), numbers::<S>(2, exponents));
     let mut quick = z.clone();
-    Ratio::new(&a).apply_at(isa, 0, 0, &mut quick);
+    Ratio { a: &a }.apply(isa, 0, 0, &mut quick);
     for ((a, z), q) in a.iter().zip(&z).zip(quick) {
         let exact = if *a > S::ZERO { (*a / *z).to_f64() } else { 0.0 };
         assert!(ulps(q, exact) <= 2.0, "{bytes} bytes: {a} / {z}: {q} for {exact}");
     }
     // With χ = 0, σ = ¼ and z = 0 the step is −½√a.
     let (mut chi, mut z) = (vec![S::ZERO; a.len()], vec![S::ZERO; a.len()]);
-    DualStep::new(&a, &vec![S::from_f64(0.25); a.len()], &mut chi).apply_at(isa, 0, 0, &mut z);
+    DualStep::new(&a, &vec![S::from_f64(0.25); a.len()], &mut chi).apply(isa, 0, 0, &mut z);
     for (a, y) in a.iter().zip(chi) {
         let exact = if *a > S::ZERO { -0.5 * a.sqrt().to_f64() } else { 0.0 };
         assert!(ulps(y, exact) <= 2.0, "{bytes} bytes: root of {a}: {y} for {exact}");
@@ -89,8 +89,8 @@ fn logarithms_are_right_to_twice_the_epsilon() {
     check_logarithms::<f64>(1e-307, 1e308, one_by_one);
     check_logarithms::<f32>(1e-37, 1e38, one_by_one);
     for isa in Isa::all() {
-        check_logarithms::<f64>(1e-307, 1e308, |x| Logarithm.apply_at(isa, 0, 0, x));
-        check_logarithms::<f32>(1e-37, 1e38, |x| Logarithm.apply_at(isa, 0, 0, x));
+        check_logarithms::<f64>(1e-307, 1e308, |x| Logarithm.apply(isa, 0, 0, x));
+        check_logarithms::<f32>(1e-37, 1e38, |x| Logarithm.apply(isa, 0, 0, x));
     }
 }
 
@@ -155,7 +155,7 @@ fn operations_as_of_single_lanes<S: Scalar>(isa: Isa, exponents: i32) {
     let fused = FUSED || bytes > 16;
     for n in 0..OPERATIONS {
         let mut found = x.clone();
-        Operation { n, a: &a, b: &b }.apply_at(isa, 0, 0, &mut found);
+        Operation { n, a: &a, b: &b }.apply(isa, 0, 0, &mut found);
         for (((x, a), b), found) in x.iter().zip(&a).zip(&b).zip(&found) {
             let want = if fused {
                 operation(n, [*x, *a, *b].map(|x| Array::<S, 1, true>([x]))).0[0]
@@ -182,8 +182,7 @@ fn operations_give_what_single_lanes_do() {
 /// Adds one, and keeps what comes after the numbers of the last register.
 struct Rest<S> {
     loaded: Vec<S>,
-    first: Vec<S>,
-    zeros: Vec<S>,
+    fives: Vec<S>,
 }
 
 impl<S: Scalar> TileMap<S> for Rest<S> {
@@ -195,8 +194,7 @@ impl<S: Scalar> TileMap<S> for Rest<S> {
             all
         });
         self.loaded = all(z).split_off(live);
-        self.first = all(L::splat(token, S::from_f64(5.0)).first(live));
-        self.zeros = all(L::load_or_zero(token, &[S::ONE; MOST], 0, live));
+        self.fives = all(L::load_or(token, &[S::ONE; MOST], 0, live, S::from_f64(5.0)));
         z + L::splat(token, S::ONE)
     }
 }
@@ -206,20 +204,17 @@ fn parts<S: Scalar>(isa: Isa) {
     let lanes = bytes / size_of::<S>();
     let numbers: Vec<S> = (0..3 * lanes).map(|n| S::from_f64(10.0 + n as f64)).collect();
     for len in 1..=2 * lanes {
-        let (mut z, mut rest) = (numbers.clone(), Rest { loaded: vec![], first: vec![], zeros: vec![] });
-        rest.apply_at(isa, 0, 0, &mut z[..len]);
+        let (mut z, mut rest) = (numbers.clone(), Rest { loaded: vec![], fives: vec![] });
+        rest.apply(isa, 0, 0, &mut z[..len]);
         for (n, (z, before)) in z.iter().zip(&numbers).enumerate() {
             let want = if n < len { *before + S::ONE } else { *before };
             assert_eq!(*z, want, "{bytes} bytes: {n} of {len}");
         }
         let live = (len - 1) % lanes + 1;
         assert_eq!(rest.loaded, vec![S::ONE; lanes - live], "{bytes} bytes: {len}");
-        let mut first = vec![S::from_f64(5.0); live];
-        first.resize(lanes, S::ONE);
-        assert_eq!(rest.first, first, "{bytes} bytes: {len}");
-        let mut zeros = vec![S::ONE; live];
-        zeros.resize(lanes, S::ZERO);
-        assert_eq!(rest.zeros, zeros, "{bytes} bytes: {len}");
+        let mut fives = vec![S::ONE; live];
+        fives.resize(lanes, S::from_f64(5.0));
+        assert_eq!(rest.fives, fives, "{bytes} bytes: {len}");
     }
 }
 
@@ -243,13 +238,13 @@ fn extreme_logarithms<S: Scalar>(isa: Isa, [small, large]: [f64; 2]) {
             (all_b[n], all_c[n], all_z[n]) = (S::from_f64(b), S::from_f64(c), S::from_f64(z));
             let want = 35.0 * 2f64.ln() + b * (all_c[n].to_f64().ln() - all_z[n].to_f64().ln());
             let mut sums = LogSums::new(&all_b, &all_c, 3);
-            sums.apply_at(isa, 2, 0, &mut all_z.clone());
+            sums.apply(isa, 2, 0, &mut all_z.clone());
             let near = 40.0 * S::EPSILON.to_f64() * want.abs();
             assert!((sums.sum(2) - want).abs() <= near, "{} {n}: {} for {want}", isa.name(), sums.sum(2));
             assert_eq!(sums.sum(0), 0.0);
             all_z[n] = S::ZERO;
             let mut sums = LogSums::new(&all_b, &all_c, 1);
-            sums.apply_at(isa, 0, 0, &mut all_z);
+            sums.apply(isa, 0, 0, &mut all_z);
             assert_eq!(sums.sum(0), f64::INFINITY);
         }
     }

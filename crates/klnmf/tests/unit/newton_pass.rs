@@ -1,4 +1,5 @@
 use super::*;
+use crate::kernel::Isa;
 
 fn numbers<S: Scalar>(n: usize, seed: usize) -> Vec<S> {
     (0..n).map(|i| S::from_f64(((i * 7919 + seed * 104_729) % 1009) as f64 / 1009.0 + 0.01)).collect()
@@ -42,8 +43,8 @@ fn sums_are_right<S: Scalar>(isa: Isa, p: usize, tolerance: f64) {
     // Sums of before must not matter.
     sums[column].0[5] = [S::ONE; MOST];
     for rows in chunks::<S>(height) {
-        let mut pass = pass_of(&a, &mut z, &atoms, rows.clone());
-        block_pass(isa, &mut pass, rows.start == 0, &mut sums[column]);
+        let (fresh, pass) = (rows.start == 0, pass_of(&a, &mut z, &atoms, rows));
+        isa.run_wide(BlockPass { pass, fresh, sums: &mut sums[column] });
     }
     let (mut want, mut least) = ([0.0; B + H], f64::INFINITY);
     for i in 0..p {
@@ -61,13 +62,13 @@ fn sums_are_right<S: Scalar>(isa: Isa, p: usize, tolerance: f64) {
         }
         least = if a[i] > S::ZERO { least.min(now + change) } else { least };
     }
-    for (e, (found, want)) in totals(isa, &sums).iter().zip(want).enumerate() {
+    for (e, (found, want)) in isa.run_wide(Totals(&sums)).iter().zip(want).enumerate() {
         for (c, found) in found.iter().enumerate() {
             let want = if c == column { want } else { 0.0 };
             assert!((found - want).abs() <= tolerance * want, "{} {}: sum {e}", isa.name(), S::NAME);
         }
     }
-    let found = last_pass(isa, &mut pass_of(&a, &mut z, &atoms, 0..height)).to_f64();
+    let found = isa.run_wide(LastPass(pass_of(&a, &mut z, &atoms, 0..height))).to_f64();
     assert!((found - least).abs() <= tolerance * 10.0, "{}: {found} for {least}", isa.name());
 }
 

@@ -10,10 +10,10 @@ fn example<S: Scalar>(r: usize, p: usize, seed: usize) -> Mat<S> {
 /// K x and 1 + Kᵀt at a level.
 fn products<S: Scalar>(isa: Isa, kt: &Mat<S>, x: &Mat<S>, t: &Mat<S>) -> [Vec<S>; 2] {
     let (p, r, q) = (kt.cols(), kt.rows(), x.cols());
-    let mut packed = Packed::<S>::at(isa, p, r);
+    let mut packed = Packed::<S>::new(isa, p, r);
     packed.set(kt.as_slice());
     let (mut z, mut g) = (vec![S::from_f64(7.0); p * q], vec![S::ONE; r * q]);
-    packed.multiply(&(0..p), x.as_slice(), q, &mut z);
+    packed.multiply_map(&(0..p), x.as_slice(), q, &mut z, &mut Same);
     packed.multiply_transposed(&(0..p), t.as_slice(), q, &mut g);
     [z, g]
 }
