@@ -7,9 +7,9 @@
 //! | λ | the multiplier: the result is max(u − λs, 0) |
 //!
 //! f(λ) = Σ max(u − λs, 0) falls, is convex and made of straight pieces, so Newton's method from the left
-//! finds f(λ) = N exactly, in as many steps as pieces are passed: a handful. It starts where all entries are
-//! positive, which is left of the solution since max(x, 0) ≥ x. A column that passes more than [`STEPS`]
-//! pieces is solved by sorting its breakpoints u/s, in O(r log r).
+//! finds f(λ) = N exactly, in as many steps as pieces are passed: a handful, and never more than there are
+//! entries, since every step but the last leaves fewer of them positive, rounding or not. It starts where all
+//! entries are positive, which is left of the solution since max(x, 0) ≥ x.
 //!
 //! With s = 1 this is the Euclidean projection on {x ≥ 0, Σx = N} (Maculan & de Paula 1989, Michelot 1986);
 //! with other slopes the projection in a diagonal metric on {x ≥ 0, kᵀx = N}: minimising Σ(x − z)²/(2τ) there
@@ -20,8 +20,6 @@ use crate::{Mat, Scalar};
 
 /// Columns that are worked side by side.
 pub(crate) const LANES: usize = 8;
-/// Newton steps before a column is sorted.
-const STEPS: usize = 24;
 
 /// Replaces every column of `x`, which must be finite, by the nearest point of the simplex {x ≥ 0, Σx = 1}.
 ///
@@ -54,7 +52,6 @@ pub fn project_onto_simplex<T: Scalar>(x: &mut Mat<T>) {
 
 /// Some columns, up to [`LANES`], entry by entry.
 pub(crate) struct Projection<'a, T> {
-    r: usize,
     u: &'a mut [[T; LANES]],
     s: &'a mut [[T; LANES]],
     lambda: [T; LANES],
@@ -64,12 +61,12 @@ impl<'a, T: Scalar> Projection<'a, T> {
     /// For columns of length r, with room for eight of them twice.
     pub fn new(r: usize, [u, s]: [&'a mut [T]; 2]) -> Self {
         let (u, s) = (&mut u.as_chunks_mut().0[..r], &mut s.as_chunks_mut().0[..r]);
-        Self { r, u, s, lambda: [T::ZERO; LANES] }
+        Self { u, s, lambda: [T::ZERO; LANES] }
     }
 
     /// Takes columns of length r, up to eight of them; `f` gives u and s for an entry (column, row, value).
     pub fn load(&mut self, columns: &[T], f: impl Fn(usize, usize, T) -> (T, T)) {
-        let r = self.r;
+        let r = self.u.len();
         for lane in 0..LANES {
             let column = columns.get(lane * r..(lane + 1) * r);
             for k in 0..r {
@@ -84,23 +81,16 @@ impl<'a, T: Scalar> Projection<'a, T> {
     pub fn solve(&mut self, totals: &[f64; LANES]) {
         let totals = totals.map(T::from_f64);
         self.lambda = [-T::INFINITY; LANES];
-        let mut done = [false; LANES];
-        for _ in 0..STEPS {
+        let mut moved = true;
+        while moved {
+            moved = false;
             let next = self.step(&totals);
-            for lane in 0..LANES {
+            for (lambda, next) in self.lambda.iter_mut().zip(next) {
                 // Not greater, or not a number where no entry is positive: there is no further to go.
-                let further = next[lane] > self.lambda[lane];
-                done[lane] |= !further;
-                if !done[lane] {
-                    self.lambda[lane] = next[lane];
+                if next > *lambda {
+                    (*lambda, moved) = (next, true);
                 }
             }
-            if done == [true; LANES] {
-                return;
-            }
-        }
-        for lane in (0..LANES).filter(|lane| !done[*lane]) {
-            self.lambda[lane] = self.sorted(lane, totals[lane]);
         }
     }
 
@@ -122,33 +112,12 @@ impl<'a, T: Scalar> Projection<'a, T> {
                 }
             },
         );
-        let mut next = [T::ZERO; LANES];
-        (0..LANES).for_each(|lane| next[lane] = (us[lane] - totals[lane]) / ss[lane]);
-        next
-    }
-
-    /// λ of one column by its sorted breakpoints.
-    fn sorted(&self, lane: usize, total: T) -> T {
-        let mut entries: Vec<(T, T)> =
-            (0..self.r).map(|k| (self.u[k][lane], self.s[k][lane])).filter(|e| e.1 > T::ZERO).collect();
-        let breakpoint = |e: &(T, T)| (e.0 / e.1).to_f64();
-        entries.sort_by(|a, b| breakpoint(b).total_cmp(&breakpoint(a)));
-        let (mut us, mut ss, mut lambda) = (T::ZERO, T::ZERO, -T::INFINITY);
-        for (u, s) in entries {
-            // The entry is positive at the solution if it is so where the ones before it sum to N.
-            if ss > T::ZERO && u <= lambda * s {
-                break;
-            }
-            us += u;
-            ss += s;
-            lambda = (us - total) / ss;
-        }
-        lambda
+        std::array::from_fn(|lane| (us[lane] - totals[lane]) / ss[lane])
     }
 
     /// Writes max(u − λs, 0) back, through `f` (column, row, value).
     pub fn store(&self, columns: &mut [T], f: impl Fn(usize, usize, T) -> T) {
-        for (lane, column) in columns.chunks_mut(self.r).enumerate() {
+        for (lane, column) in columns.chunks_mut(self.u.len()).enumerate() {
             let lambda = self.lambda[lane];
             for (k, x) in column.iter_mut().enumerate() {
                 let (u, s) = (self.u[k][lane], self.s[k][lane]);
