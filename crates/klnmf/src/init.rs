@@ -2,7 +2,7 @@
 
 use crate::block::ColumnData;
 use crate::kernel::ln;
-use crate::linalg::{View, matmul, symmetric_eigen};
+use crate::linalg::{View, product, symmetric_eigen};
 use crate::matrix::{Column, Matrix};
 use crate::parallel::{CHUNK, Pool};
 use crate::problem::Problem;
@@ -151,15 +151,13 @@ fn nndsvd<T: Scalar>(problem: &Problem<'_, T>, rank: usize, settings: &Settings)
     let (n, m) = (problem.matrix().rows(), problem.matrix().cols());
     let filler = 0.3 * (problem.sum / (n as f64 * m as f64) / rank as f64).sqrt();
     let (values, left, right) = singular_vectors(problem, rank, settings);
-    let (mut w, mut h) = (Mat::try_zeros(n, rank)?, Mat::try_zeros(rank, m)?);
     // Small values count as zero too: the sketch leaves rounding where a vector is zero.
-    let tiny = 1e-3 * filler;
-    for k in 0..rank {
-        let (u, v): (Vec<f64>, Vec<f64>) = match values.get(k).filter(|s| **s > 1e-12 * values[0]) {
-            None => (vec![0.0; n], vec![0.0; m]),
-            Some(s) => dominant_part(*s, left.col(k), right.col(k)),
-        };
-        let fill = |x: f64| T::from_f64(if x > tiny { x } else { filler });
+    let fill = |x: f64| T::from_f64(if x > 1e-3 * filler { x } else { filler });
+    let (mut w, mut h) = (Mat::try_zeros(n, rank)?, Mat::try_zeros(rank, m)?);
+    w.as_mut_slice().fill(fill(0.0));
+    h.as_mut_slice().fill(fill(0.0));
+    for (k, s) in values.iter().enumerate().take(rank).filter(|(_, s)| **s > 1e-12 * values[0]) {
+        let [u, v] = dominant_part(*s, [left.col(k), right.col(k)]);
         w.col_mut(k).iter_mut().zip(u).for_each(|(to, x)| *to = fill(x));
         (0..m).for_each(|j| h[(k, j)] = fill(v[j]));
     }
@@ -167,21 +165,16 @@ fn nndsvd<T: Scalar>(problem: &Problem<'_, T>, rank: usize, settings: &Settings)
 }
 
 /// √(s·|u±|·|v±|) times the normalised parts of u and v of one sign, whichever sign has more weight.
-fn dominant_part(s: f64, u: &[f64], v: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let part = |x: &[f64], sign: f64| -> (Vec<f64>, f64) {
-        let part: Vec<f64> = x.iter().map(|x| (sign * x).max(0.0)).collect();
-        let length = part.iter().map(|x| x * x).sum::<f64>().sqrt();
-        (part, length)
-    };
-    let ((up, up_length), (vp, vp_length)) = (part(u, 1.0), part(v, 1.0));
-    let ((un, un_length), (vn, vn_length)) = (part(u, -1.0), part(v, -1.0));
-    let positive = up_length * vp_length >= un_length * vn_length;
-    let (u, v, lu, lv) =
-        if positive { (up, vp, up_length, vp_length) } else { (un, vn, un_length, vn_length) };
-    let scale = (s * lu * lv).sqrt();
-    let stretch =
-        |x: Vec<f64>, length: f64| x.iter().map(|x| scale * x / length.max(f64::MIN_POSITIVE)).collect();
-    (stretch(u, lu), stretch(v, lv))
+fn dominant_part(s: f64, [u, v]: [&[f64]; 2]) -> [Vec<f64>; 2] {
+    let part = |x: f64, sign: f64| (sign * x).max(0.0);
+    let length = |x: &[f64], sign| x.iter().map(|x| part(*x, sign)).map(|x| x * x).sum::<f64>().sqrt();
+    let weight = |sign| length(u, sign) * length(v, sign);
+    let sign = if weight(1.0) >= weight(-1.0) { 1.0 } else { -1.0 };
+    let scale = (s * length(u, sign) * length(v, sign)).sqrt();
+    [u, v].map(|x| {
+        let length = length(x, sign).max(f64::MIN_POSITIVE);
+        x.iter().map(|x| scale * part(*x, sign) / length).collect()
+    })
 }
 
 /// The leading singular triplets by subspace iteration from a random sketch (Halko, Martinsson & Tropp 2011).
@@ -197,29 +190,25 @@ fn singular_vectors<T: Scalar>(
     // Bᵀ has m rows; V·B has n. Both are kept k wide.
     let mut b = Mat::from_fn(m, k, |_, _| normal.draw());
     for _ in 0..4 {
-        let a = orthonormal(product(pool, rows, &b));
-        b = orthonormal(product(pool, columns, &a));
+        let a = orthonormal(times(pool, rows, &b));
+        b = orthonormal(times(pool, columns, &a));
         if settings.stopped() {
             break;
         }
     }
     // V·B = U·S·Rᵀ with B orthonormal, so V ≈ U·S·(B·R)ᵀ.
-    let a = product(pool, rows, &b);
-    let mut small = Mat::zeros(k, k);
-    matmul(small.as_mut_slice(), k, View::of(&a).t(), View::of(&a));
-    let (squares, turn) = symmetric_eigen(small);
+    let a = times(pool, rows, &b);
+    let (squares, turn) = symmetric_eigen(product(View::of(&a).t(), View::of(&a)));
     let values: Vec<f64> = squares.iter().map(|s| s.max(0.0).sqrt()).collect();
-    let (mut left, mut right) = (Mat::zeros(n, k), Mat::zeros(m, k));
-    matmul(left.as_mut_slice(), n, View::of(&a), View::of(&turn));
-    matmul(right.as_mut_slice(), m, View::of(&b), View::of(&turn));
-    for (l, s) in values.iter().enumerate() {
-        left.col_mut(l).iter_mut().for_each(|x| *x /= s.max(f64::MIN_POSITIVE));
+    let [mut left, right] = [&a, &b].map(|x| product(View::of(x), View::of(&turn)));
+    for (column, s) in left.as_mut_slice().chunks_mut(n).zip(&values) {
+        column.iter_mut().for_each(|x| *x /= s.max(f64::MIN_POSITIVE));
     }
     (values, left, right)
 }
 
 /// Vᵀ·X for V given by columns (q of them) and X with k columns: q × k.
-fn product<T: Scalar>(pool: &Pool, half: &ColumnData<'_, T>, x: &Mat<f64>) -> Mat<f64> {
+fn times<T: Scalar>(pool: &Pool, half: &ColumnData<'_, T>, x: &Mat<f64>) -> Mat<f64> {
     let (v, k) = (half.view(), x.cols());
     let mut transposed = Mat::zeros(k, v.cols());
     let xt = x.transpose();

@@ -6,50 +6,39 @@ use crate::{Mat, Scalar};
 /// A column-major-or-not rectangle of numbers: entry (i, j) lies at `i · rs + j · cs`.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a, T> {
-    pub data: &'a [T],
-    pub rows: usize,
-    pub cols: usize,
-    pub rs: usize,
-    pub cs: usize,
+    data: &'a [T],
+    rows: usize,
+    cols: usize,
+    rs: usize,
+    cs: usize,
 }
 
 impl<'a, T: Scalar> View<'a, T> {
-    /// The first `rows` rows and `cols` columns of column-major `data` with columns `ld` apart.
-    pub fn columns(data: &'a [T], rows: usize, cols: usize, ld: usize) -> Self {
-        Self { data, rows, cols, rs: 1, cs: ld }
+    pub fn of(m: &'a Mat<T>) -> Self {
+        Self { data: m.as_slice(), rows: m.rows(), cols: m.cols(), rs: 1, cs: m.rows() }
     }
 
-    pub fn of(m: &'a Mat<T>) -> Self {
-        Self::columns(m.as_slice(), m.rows(), m.cols(), m.rows())
+    /// Some columns, from `first` on.
+    pub fn part(self, first: usize, cols: usize) -> Self {
+        Self { data: &self.data[first * self.cs..], cols, ..self }
     }
 
     pub fn t(self) -> Self {
         Self { rows: self.cols, cols: self.rows, rs: self.cs, cs: self.rs, ..self }
     }
 
-    /// One past the last place the rectangle touches.
-    fn extent(&self) -> usize {
-        if self.rows == 0 || self.cols == 0 {
-            0
-        } else {
-            (self.rows - 1) * self.rs + (self.cols - 1) * self.cs + 1
-        }
+    /// Whether there are numbers, and all of them inside the data.
+    fn fits(&self) -> bool {
+        let Self { data, rows, cols, rs, cs } = *self;
+        rows > 0 && cols > 0 && (rows - 1) * rs + (cols - 1) * cs < data.len()
     }
 }
 
-/// dst ← lhs · rhs on one thread; dst is column-major with columns `ld` apart.
-pub(crate) fn matmul<T: Scalar>(dst: &mut [T], ld: usize, lhs: View<'_, T>, rhs: View<'_, T>) {
+/// dst ← lhs · rhs on one thread; dst is column-major.
+pub(crate) fn matmul<T: Scalar>(dst: &mut [T], lhs: View<'_, T>, rhs: View<'_, T>) {
     let (m, n, k) = (lhs.rows, rhs.cols, lhs.cols);
-    assert_eq!(k, rhs.rows, "inner sizes of a product");
-    if m == 0 || n == 0 {
-        return;
-    }
-    assert!(ld >= m && dst.len() >= (n - 1) * ld + m, "room for a product");
-    assert!(lhs.data.len() >= lhs.extent() && rhs.data.len() >= rhs.extent(), "factors of a product");
-    if k == 0 {
-        return (0..n).for_each(|j| dst[j * ld..][..m].fill(T::ZERO));
-    }
-    // Safety: the assertions above keep every address that the strides can reach inside the three slices, and
+    assert!(lhs.fits() && rhs.fits() && k == rhs.rows && dst.len() >= m * n, "sizes of a product");
+    // Safety: the assertion above keeps every address that the strides can reach inside the three slices, and
     // dst, being borrowed mutably, overlaps neither factor.
     unsafe {
         gemm::gemm(
@@ -57,7 +46,7 @@ pub(crate) fn matmul<T: Scalar>(dst: &mut [T], ld: usize, lhs: View<'_, T>, rhs:
             n,
             k,
             dst.as_mut_ptr(),
-            ld as isize,
+            m as isize,
             1,
             false,
             lhs.data.as_ptr(),
@@ -76,11 +65,16 @@ pub(crate) fn matmul<T: Scalar>(dst: &mut [T], ld: usize, lhs: View<'_, T>, rhs:
     }
 }
 
+/// lhs · rhs.
+pub(crate) fn product<T: Scalar>(lhs: View<'_, T>, rhs: View<'_, T>) -> Mat<T> {
+    let mut dst = Mat::zeros(lhs.rows, rhs.cols);
+    matmul(dst.as_mut_slice(), lhs, rhs);
+    dst
+}
+
 /// A · Aᵀ for an r × p matrix, as a full r × r matrix.
 pub(crate) fn gram<T: Scalar>(a: &Mat<T>) -> Mat<T> {
-    let mut g = Mat::zeros(a.rows(), a.rows());
-    matmul(g.as_mut_slice(), a.rows(), View::of(a), View::of(a).t());
-    g
+    product(View::of(a), View::of(a).t())
 }
 
 /// The largest singular value of A from its Gram matrix, by power iteration.
@@ -88,23 +82,20 @@ pub(crate) fn gram<T: Scalar>(a: &Mat<T>) -> Mat<T> {
 /// A ≥ 0 here, so the leading vector is positive and the all-ones start meets it. The Rayleigh quotient
 /// converges twice as fast as the vector, so it is trusted once it has settled to rounding.
 pub(crate) fn spectral_norm<T: Scalar>(gram: &Mat<T>) -> f64 {
-    let r = gram.rows();
-    let (mut x, mut y) = (vec![1.0f64; r], vec![0.0; r]);
-    let mut value = 0.0f64;
+    let (mut x, mut value) = (vec![1.0f64; gram.rows()], 0.0f64);
     for _ in 0..1000 {
         let length = x.iter().map(|v| v * v).sum::<f64>().sqrt();
         if length == 0.0 {
             return 0.0;
         }
         x.iter_mut().for_each(|v| *v /= length);
-        y.fill(0.0);
+        let mut y = vec![0.0; x.len()];
         for (j, xj) in x.iter().enumerate() {
             y.iter_mut().zip(gram.col(j)).for_each(|(y, g)| *y += g.to_f64() * xj);
         }
         let quotient: f64 = x.iter().zip(&y).map(|(x, y)| x * y).sum();
         let settled = (quotient - value).abs() <= 1e-16 * quotient;
-        value = quotient;
-        std::mem::swap(&mut x, &mut y);
+        (x, value) = (y, quotient);
         if settled {
             break;
         }
@@ -119,8 +110,7 @@ pub(crate) fn cholesky<T: Scalar>(a: &mut Mat<T>) {
         for k in 0..j {
             let f = a[(j, k)];
             for i in j..n {
-                let l = a[(i, k)];
-                a[(i, j)] = a[(i, j)] - l * f;
+                a[(i, j)] = a[(i, j)] - a[(i, k)] * f;
             }
         }
         // The floor matters where A is singular to rounding, or has overflowed.
@@ -178,8 +168,8 @@ fn rotate(a: &mut Mat<f64>, v: &mut Mat<f64>, p: usize, q: usize) {
         return;
     }
     let theta = (a[(q, q)] - a[(p, p)]) / (2.0 * apq);
-    let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-    let t = if theta == 0.0 { 1.0 } else { t };
+    let sign = if theta == 0.0 { 1.0 } else { theta.signum() };
+    let t = sign / (theta.abs() + (theta * theta + 1.0).sqrt());
     let c = 1.0 / (t * t + 1.0).sqrt();
     let s = t * c;
     let n = a.rows();

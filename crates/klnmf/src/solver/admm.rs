@@ -72,8 +72,7 @@ pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a
     let (yt, z) = (&new.yt, &new.z);
     let mut units = vec![(); m];
     pool.panels(PANEL, (new.x.as_mut_slice(), n), (&mut units, 1), |first, x, units| {
-        let z = View::columns(&z.as_slice()[first * r..], r, units.len(), r);
-        matmul(x, n, View::of(yt).t(), z);
+        matmul(x, View::of(yt).t(), View::of(z).part(first, units.len()));
     });
     Ok(Box::new(new))
 }
@@ -81,12 +80,11 @@ pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a
 impl<T: Scalar> Admm<'_, T> {
     /// X, then α_X: YZ is formed in the place of X + α_X/ρ, which it becomes again.
     fn update_x(&mut self) {
-        let (n, r) = (self.yt.cols(), self.yt.rows());
+        let n = self.yt.cols();
         let (yt, z, rho, unit, v) = (&self.yt, &self.z, self.rho, self.unit, self.v);
         let (x, alpha) = (self.x.as_mut_slice(), self.alpha_x.as_mut_slice());
         self.pool.panels(PANEL, (x, n), (alpha, n), |first, x, alpha| {
-            let z = View::columns(&z.as_slice()[first * r..], r, x.len() / n, r);
-            matmul(x, n, View::of(yt).t(), z);
+            matmul(x, View::of(yt).t(), View::of(z).part(first, x.len() / n));
             for (c, (x, alpha)) in x.chunks_mut(n).zip(alpha.chunks_mut(n)).enumerate() {
                 x_step(v.column_values(first + c), unit, rho, x, alpha);
             }
@@ -162,8 +160,7 @@ fn update_factor<T: Scalar>(
     cholesky(&mut normal);
     let mut units = vec![(); z.cols()];
     pool.panels(PANEL, (z.as_mut_slice(), r), (&mut units, 1), |first, z, units| {
-        let columns = View { data: &x.data[first * x.cs..], cols: units.len(), ..x };
-        matmul(z, r, View::of(yt), columns);
+        matmul(z, View::of(yt), x.part(first, units.len()));
         for (c, z) in z.chunks_mut(r).enumerate() {
             let (h, alpha) = (h.col(first + c), alpha.col(first + c));
             z.iter_mut().zip(h).zip(alpha).for_each(|((z, h), alpha)| *z = *z + *h - *alpha / rho);
