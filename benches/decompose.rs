@@ -77,12 +77,12 @@ fn compare(name: &str, v: Matrix<'_, f64>, w: &Mat<f64>) {
 
     let k_sum = w.col_sums();
     let mut columns: Vec<(Vec<Vec<f64>>, Vec<f64>)> = vec![Default::default(); SOME.min(v.cols())];
-    v.for_each(|i, j, a| {
+    for (i, j, a) in v.entries() {
         if j < columns.len() && a > 0.0 {
             columns[j].0.push((0..w.cols()).map(|k| w[(i, k)]).collect());
             columns[j].1.push(a);
         }
-    });
+    }
     let begun = Instant::now();
     let weights: Vec<Vec<f64>> = columns.iter().map(|(rows, a)| oracle::minimise(&k_sum, rows, a)).collect();
     let time = begun.elapsed().as_secs_f64() * v.cols() as f64 / columns.len() as f64;

@@ -273,8 +273,8 @@ fn check_factor(name: &'static str, rows: usize, entries: &[f64]) -> Result<(), 
     match entries.iter().position(|x| !(x.is_finite() && *x >= 0.0)) {
         None => Ok(()),
         Some(place) => {
-            let (row, col) = (place % rows, place / rows);
-            Err(klnmf::Error::BadFactor { name, row, col, value: entries[place] }.into())
+            let entry = klnmf::Entry { row: place % rows, col: place / rows, value: entries[place] };
+            Err(klnmf::Error::BadFactor { name, entry }.into())
         }
     }
 }

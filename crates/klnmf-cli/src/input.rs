@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {
     let table = klnmf_io::read::<T>(&data.path)?;
     if let Err(why) = table.matrix.view().check() {
-        let infinite = matches!(why, klnmf::Error::NotFinite { value, .. } if value.is_infinite());
+        let infinite = matches!(why, klnmf::Error::NotFinite(entry) if entry.value.is_infinite());
         let hint = if T::NAME == "f32" && infinite {
             "; or it is too large for f32, then use --precision f64"
         } else {

@@ -4,7 +4,7 @@ use crate::archive::Archive;
 use crate::error::{Fault, quoted};
 use crate::memory::check_sparse;
 use crate::source::Source;
-use klnmf::{Indices, Order, Scalar, Sparse};
+use klnmf::{Order, Scalar, Sparse};
 
 /// Entries of a coo matrix that are read at once.
 const CHUNK: usize = 1 << 13;
@@ -93,21 +93,14 @@ fn vector(archive: &mut Archive, name: &str) -> Result<usize, Fault> {
     })
 }
 
-/// A whole index array, in 32 bits where they suffice.
-fn indices(archive: &mut Archive, name: &str, limit: u64) -> Result<Indices, Fault> {
+/// A whole index array.
+fn indices<I: TryFrom<i64>>(archive: &mut Archive, name: &str, limit: u64) -> Result<Vec<I>, Fault> {
     let length = vector(archive, name)?;
     archive.in_array(name, |mut array| {
-        if limit <= 1 << 32 {
-            let mut out: Vec<u32> = reserved(length)?;
-            array.next_indices(length, limit, &mut out)?;
-            array.finish()?;
-            Ok(out.into())
-        } else {
-            let mut out: Vec<u64> = reserved(length)?;
-            array.next_indices(length, limit, &mut out)?;
-            array.finish()?;
-            Ok(out.into())
-        }
+        let mut out = reserved(length)?;
+        array.next_indices(length, limit, &mut out)?;
+        array.finish()?;
+        Ok(out)
     })
 }
 

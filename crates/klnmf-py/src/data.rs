@@ -4,13 +4,14 @@
 //! that numbers are f32 or f64 and arrays contiguous, copying only what is not.
 
 use crate::error::from_library;
-use klnmf::{IndexSlice, Indices, Mat, Matrix, Order, Scalar, Sparse};
+use klnmf::{Mat, Matrix, Order, Scalar, Sparse};
 use numpy::npyffi::NPY_ORDER;
 use numpy::{
     Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::borrow::Cow;
 
 /// A matrix in the precision it has.
 pub enum Data<'py> {
@@ -70,14 +71,22 @@ impl<'py, T: Element + Scalar> Lent<'py, T> {
                 f(Matrix::dense(rows, cols, *order, array.as_slice()?).map_err(from_library)?)
             }
             Lent::Sparse { shape: (rows, cols), order, ptr, idx, val } => {
-                let values = val.as_slice()?;
-                if let Ok(view) = Matrix::sparse(*rows, *cols, *order, ptr.view()?, idx.view()?, values) {
+                let (ptr, idx, values) = (ptr.pointers()?, idx.indices()?, val.as_slice()?);
+                if let Ok(view) = Matrix::sparse(*rows, *cols, *order, &ptr, &idx, values) {
                     return f(view);
                 }
-                let owned = Sparse::new(*rows, *cols, *order, ptr.copy()?, idx.copy()?, values.to_vec());
+                let owned = Sparse::new(*rows, *cols, *order, ptr, idx.into_owned(), values.to_vec());
                 f((&owned.map_err(from_library)?).into())
             }
         }
+    }
+
+    /// Bytes of index arrays beyond those of the view that [`Lent::with`] makes: its copy of the pointers, and
+    /// of indices of 64 bits, which themselves have twice the bytes.
+    pub fn extra_bytes(&self) -> u128 {
+        let Lent::Sparse { shape: (rows, cols), idx, .. } = self else { return 0 };
+        let wide = if let Lines::Wide(idx) = idx { idx.len() } else { 0 };
+        8 * (rows.max(cols) + 1 + wide) as u128
     }
 }
 
@@ -89,26 +98,26 @@ pub enum Lines<'py> {
 }
 
 impl Lines<'_> {
-    /// The same bits without a sign: what was negative is now larger than any matrix, and the library refuses it.
-    fn view(&self) -> PyResult<IndexSlice<'_>> {
+    /// As pointers. What was negative is now larger than any matrix, and the library refuses it.
+    fn pointers(&self) -> PyResult<Vec<usize>> {
+        Ok(match self {
+            Lines::Narrow(lines) => lines.as_slice()?.iter().map(|at| *at as usize).collect(),
+            Lines::Wide(lines) => lines.as_slice()?.iter().map(|at| *at as usize).collect(),
+        })
+    }
+
+    /// As indices, where they lie if they have 32 bits. What has no place in 32 bits becomes the largest number
+    /// there, and what was negative is now large: no line is so long, and the library refuses it.
+    fn indices(&self) -> PyResult<Cow<'_, [u32]>> {
         Ok(match self {
             Lines::Narrow(lines) => {
                 let lines = lines.as_slice()?;
                 // SAFETY: i32 and u32 have one size and alignment, and all their bit patterns are valid.
-                IndexSlice::U32(unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) })
+                Cow::Borrowed(unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) })
             }
             Lines::Wide(lines) => {
-                let lines = lines.as_slice()?;
-                // SAFETY: as above, with 64 bits.
-                IndexSlice::U64(unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) })
+                lines.as_slice()?.iter().map(|i| u32::try_from(*i).unwrap_or(u32::MAX)).collect()
             }
-        })
-    }
-
-    fn copy(&self) -> PyResult<Indices> {
-        Ok(match self.view()? {
-            IndexSlice::U32(lines) => lines.to_vec().into(),
-            IndexSlice::U64(lines) => lines.to_vec().into(),
         })
     }
 }

@@ -218,11 +218,11 @@ pub fn grow<'py>(
 pub fn memory(v: &Bound<'_, PyAny>, rank: usize, threads: usize) -> PyResult<(u128, u128, u128, u128)> {
     let threads =
         if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
-    let memory = match Data::of(v)? {
-        Data::Single(v) => v.with(|v| Ok(klnmf::memory(v, rank, threads))),
-        Data::Double(v) => v.with(|v| Ok(klnmf::memory(v, rank, threads))),
-    }?;
-    Ok((memory.v, memory.factors, memory.workspace, memory.total()))
+    let (memory, extra) = match Data::of(v)? {
+        Data::Single(v) => (v.with(|v| Ok(klnmf::memory(v, rank, threads)))?, v.extra_bytes()),
+        Data::Double(v) => (v.with(|v| Ok(klnmf::memory(v, rank, threads)))?, v.extra_bytes()),
+    };
+    Ok((memory.v, memory.factors, memory.workspace + extra, memory.total() + extra))
 }
 
 fn init_of(name: &str) -> PyResult<Init> {

@@ -41,11 +41,11 @@ impl Occurrence {
         }
         let blocks = counts.cols().div_ceil(64);
         let mut bits = vec![0; sets * blocks];
-        counts.for_each(|word, document, count| {
+        for (word, document, count) in counts.entries() {
             if let Some(set) = place[word].filter(|_| count > T::ZERO) {
                 bits[set * blocks + document / 64] |= 1 << (document % 64);
             }
-        });
+        }
         Self { documents: counts.cols(), place, bits, blocks }
     }
 

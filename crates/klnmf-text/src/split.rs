@@ -24,7 +24,7 @@ pub fn hold_out(counts: &Sparse<f64>, share: f64, seed: u64) -> Result<(Sparse<f
     view.check()?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut train, mut held) = (Vec::with_capacity(counts.nnz()), Vec::with_capacity(counts.nnz()));
-    view.for_each(|_, _, count| {
+    for (_, _, count) in view.entries() {
         let taken = if count > MANY {
             about(count.floor(), share, &mut rng)
         } else {
@@ -32,7 +32,7 @@ pub fn hold_out(counts: &Sparse<f64>, share: f64, seed: u64) -> Result<(Sparse<f
         };
         train.push(count - taken);
         held.push(taken);
-    });
+    }
     Ok((with_values(view, &train)?, with_values(view, &held)?))
 }
 
@@ -55,12 +55,6 @@ fn by_columns(counts: &Sparse<f64>) -> Result<Cow<'_, Sparse<f64>>, Error> {
 /// The matrix with other values for its stored entries; those that are zero now are no longer stored.
 fn with_values(pattern: Matrix<'_, f64>, values: &[f64]) -> Result<Sparse<f64>, Error> {
     Sparse::from_triplets(pattern.rows(), pattern.cols(), Order::Columns, |put| {
-        let (mut values, mut outcome) = (values.iter(), Ok(()));
-        pattern.for_each(|row, col, _| {
-            if let (Ok(()), Some(value)) = (&outcome, values.next()) {
-                outcome = put(row, col, *value);
-            }
-        });
-        outcome
+        pattern.entries().zip(values).try_for_each(|((row, col, _), value)| put(row, col, *value))
     })
 }

@@ -22,7 +22,7 @@
 //! [`decompose`](crate::decompose) solves the same problem much faster.
 
 use crate::linalg::{gram, spectral_norm};
-use crate::{Error, Mat, Result, kernel};
+use crate::{Entry, Error, Mat, Result, kernel};
 
 /// What [`algorithm_1`] finds.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +78,7 @@ pub fn algorithm_1(k: &Mat<f64>, a: &[f64], x0: &[f64], steps: usize) -> Result<
     let (mut x, mut x_bar) = (x0.to_vec(), x0.to_vec());
     let mut y: Vec<f64> = a.iter().zip(times(&x)).map(|(a, z)| if *a > 0.0 { -a / z } else { 0.0 }).collect();
     if let Some(row) = y.iter().position(|y| !y.is_finite()) {
-        return Err(Error::InfiniteStart { row, col: 0, value: a[row] });
+        return Err(Error::InfiniteStart(Entry { row, col: 0, value: a[row] }));
     }
     let s = violation(&transposed(&y), &k_sum);
     y.iter_mut().for_each(|y| *y /= s);

@@ -12,7 +12,7 @@ use crate::matrix::Matrix;
 use crate::parallel::total;
 use crate::problem::Problem;
 use crate::solver::Side;
-use crate::{Error, Mat, Result, Scalar};
+use crate::{Entry, Error, Mat, Result, Scalar};
 
 /// What is known of a factorisation V ≈ WH.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,9 +47,7 @@ pub fn certificate<'a, T: Scalar>(
 /// Checks that W and H fit V and each other and are finite and non-negative.
 pub fn check_factors<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, w: &Mat<T>, h: &Mat<T>) -> Result<()> {
     let v = v.into();
-    if v.rows() == 0 || v.cols() == 0 {
-        return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
-    }
+    v.check_not_empty()?;
     let ((n, m), (w_rows, w_cols), (h_rows, h_cols)) =
         ((v.rows(), v.cols()), (w.rows(), w.cols()), (h.rows(), h.cols()));
     if w_rows != n || h_cols != m || w_cols != h_rows || w_cols == 0 {
@@ -75,8 +73,8 @@ pub(crate) fn check_factor<T: Scalar>(name: &'static str, m: &Mat<T>, sums: &[f6
         None if sums.iter().all(|sum| sum.is_finite()) => Ok(()),
         None => Err(Error::FactorOverflow { name }),
         Some(at) => {
-            let (row, col) = (at % m.rows(), at / m.rows());
-            Err(Error::BadFactor { name, row, col, value: m.as_slice()[at].to_f64() })
+            let value = m.as_slice()[at].to_f64();
+            Err(Error::BadFactor { name, entry: Entry { row: at % m.rows(), col: at / m.rows(), value } })
         }
     }
 }
@@ -166,10 +164,9 @@ fn pass(b: &Block<'_, f64>, work: &mut Work<f64>, epsilon: Option<f64>) {
 /// The first entry of V, in column order, that is positive where the model is zero.
 pub fn first_infinite<T: Scalar>(v: Matrix<'_, T>, wt: &Mat<T>, h: &Mat<T>) -> Option<Error> {
     for col in 0..v.cols() {
-        for (at, value) in v.column_values(col).iter().enumerate().filter(|(_, v)| **v > T::ZERO) {
-            let row = v.row_of(col, at);
+        for (row, value) in v.line(col).entries().filter(|(_, v)| *v > T::ZERO) {
             if kernel::dot(wt.col(row), h.col(col)) <= 0.0 {
-                return Some(Error::InfiniteStart { row, col, value: value.to_f64() });
+                return Some(Error::InfiniteStart(Entry { row, col, value: value.to_f64() }));
             }
         }
     }

@@ -1,6 +1,24 @@
 //! The one error type. Every message names what is wrong, where, and what to do.
 
 use crate::Solver;
+use std::fmt::{self, Display, Formatter};
+
+/// An entry of a matrix, counting from 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entry {
+    /// Its row.
+    pub row: usize,
+    /// Its column.
+    pub col: usize,
+    /// Its value.
+    pub value: f64,
+}
+
+impl Display for Entry {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}, {}] = {}", self.row, self.col, self.value)
+    }
+}
 
 /// What can go wrong before a solver runs. Reaching a limit is not an error but a [`Status`](crate::Status).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -17,28 +35,12 @@ pub enum Error {
         /// Its columns.
         cols: usize,
     },
-    /// A negative entry.
-    #[error(
-        "V[{row}, {col}] = {value} is negative (counting from 0): remove or replace it, the KL divergence needs V ≥ 0"
-    )]
-    Negative {
-        /// Row of the first negative entry.
-        row: usize,
-        /// Its column.
-        col: usize,
-        /// The entry.
-        value: f64,
-    },
-    /// An entry that is NaN or infinite.
-    #[error("V[{row}, {col}] = {value} is not a finite number (counting from 0): remove or replace it")]
-    NotFinite {
-        /// Row of the first such entry.
-        row: usize,
-        /// Its column.
-        col: usize,
-        /// The entry.
-        value: f64,
-    },
+    /// A negative entry: the first one.
+    #[error("V{0} is negative (counting from 0): remove or replace it, the KL divergence needs V ≥ 0")]
+    Negative(Entry),
+    /// An entry that is NaN or infinite: the first one.
+    #[error("V{0} is not a finite number (counting from 0): remove or replace it")]
+    NotFinite(Entry),
     /// Entries that are finite one by one but not together.
     #[error("the sum of V is too large for 64-bit numbers: divide V by a constant")]
     SumOverflow,
@@ -49,16 +51,12 @@ pub enum Error {
         precision: &'static str,
     },
     /// A factor with a negative, NaN or infinite entry.
-    #[error("{name}[{row}, {col}] = {value}: factors must be finite and not negative (counting from 0)")]
+    #[error("{name}{entry}: factors must be finite and not negative (counting from 0)")]
     BadFactor {
         /// `W` or `H`.
         name: &'static str,
-        /// Row of the first such entry.
-        row: usize,
-        /// Its column.
-        col: usize,
-        /// The entry.
-        value: f64,
+        /// The first such entry.
+        entry: Entry,
     },
     /// A factor whose entries are finite one by one but not added up.
     #[error("the sums of {name} are too large for 64-bit numbers: divide {name} by a constant")]
@@ -66,32 +64,18 @@ pub enum Error {
         /// `W` or `H`.
         name: &'static str,
     },
-    /// A positive entry that the dictionary cannot explain.
+    /// A positive entry of V that the dictionary cannot explain: the first one, row by row.
     #[error(
-        "V[{row}, {col}] = {value} but row {row} of the dictionary is zero (counting from 0): the divergence is \
-         infinite whatever the weights; drop the row or give the dictionary a positive entry there"
+        "V{} but row {} of the dictionary is zero (counting from 0): the divergence is infinite whatever the \
+         weights; drop the row or give the dictionary a positive entry there", .0, .0.row
     )]
-    ZeroRow {
-        /// The row.
-        row: usize,
-        /// The first column with a positive entry there.
-        col: usize,
-        /// The entry.
-        value: f64,
-    },
-    /// A start whose divergence is infinite.
+    ZeroRow(Entry),
+    /// A start whose divergence is infinite: the first positive entry of V that it does not explain.
     #[error(
-        "V[{row}, {col}] = {value} but (W·H)[{row}, {col}] = 0 at the start (counting from 0): the divergence is \
-         infinite; start from positive W and H"
+        "V{} but (W·H)[{}, {}] = 0 at the start (counting from 0): the divergence is infinite; start from \
+         positive W and H", .0, .0.row, .0.col
     )]
-    InfiniteStart {
-        /// The row.
-        row: usize,
-        /// The column.
-        col: usize,
-        /// The entry of V.
-        value: f64,
-    },
+    InfiniteStart(Entry),
     /// A rank that makes no sense for the matrix.
     #[error("rank {rank}: choose a rank from 1 to {max}")]
     Rank {
@@ -149,3 +133,8 @@ pub enum Error {
 
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Passes if `ok`; otherwise a setting has a value that it must not have.
+pub(crate) fn require(ok: bool, name: &'static str, value: impl ToString, must: &'static str) -> Result<()> {
+    if ok { Ok(()) } else { Err(Error::Setting { name, value: value.to_string(), must }) }
+}

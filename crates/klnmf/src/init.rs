@@ -1,9 +1,10 @@
 //! Where a factorisation starts: random factors, NNDSVDa, or a model grown by some atoms.
 
 use crate::block::ColumnData;
+use crate::error::require;
 use crate::kernel::ln;
 use crate::linalg::{View, product, symmetric_eigen};
-use crate::matrix::{Column, Matrix};
+use crate::matrix::Matrix;
 use crate::parallel::{CHUNK, Pool};
 use crate::problem::Problem;
 use crate::{Error, Mat, Result, Scalar, Settings, kernel};
@@ -61,13 +62,7 @@ pub fn grow<T: Scalar>(w: &Mat<T>, h: &Mat<T>, rank: usize, seed: u64) -> Result
     if w.cols() != old {
         return Err(Error::Shape(format!("W has {} columns and H {} rows", w.cols(), old)));
     }
-    if rank < old {
-        return Err(Error::Setting {
-            name: "rank",
-            value: rank.to_string(),
-            must: "a model can only grow; choose at least the rank it has",
-        });
-    }
+    require(rank >= old, "rank", rank, "a model can only grow; choose at least the rank it has")?;
     let mean = h.as_slice().iter().map(|x| x.to_f64()).sum::<f64>() / h.as_slice().len().max(1) as f64;
     let mut normal = Normal::new(seed, 2);
     let mut grown_w = Mat::try_zeros(w.rows(), rank)?;
@@ -84,9 +79,7 @@ pub fn grow<T: Scalar>(w: &Mat<T>, h: &Mat<T>, rank: usize, seed: u64) -> Result
 /// more than rows and columns, can.
 pub fn check_rank<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, rank: usize) -> Result<()> {
     let v = v.into();
-    if v.rows() == 0 || v.cols() == 0 {
-        return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
-    }
+    v.check_not_empty()?;
     let max = v.rows().saturating_mul(v.cols());
     if rank == 0 || rank > max { Err(Error::Rank { rank, max }) } else { Ok(()) }
 }
@@ -215,15 +208,9 @@ fn times<T: Scalar>(pool: &Pool, half: &ColumnData<'_, T>, x: &Mat<f64>) -> Mat<
     let mut units = vec![(); v.cols()];
     pool.panels(CHUNK, (transposed.as_mut_slice(), k), (&mut units, 1), |first, out, _| {
         for (c, out) in out.chunks_mut(k).enumerate() {
-            let mut add = |row: usize, value: T| {
+            for (row, value) in v.line(first + c).entries() {
                 let value = value.to_f64();
                 out.iter_mut().zip(xt.col(row)).for_each(|(out, x)| *out += value * x);
-            };
-            match v.column(first + c) {
-                Column::Dense(values) => values.iter().enumerate().for_each(|(i, a)| add(i, *a)),
-                Column::Sparse(idx, values) => {
-                    values.iter().enumerate().for_each(|(at, a)| add(idx.at(at), *a))
-                }
             }
         }
     });

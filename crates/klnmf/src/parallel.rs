@@ -4,13 +4,11 @@
 //! Sums over columns are taken afterwards, in chunks of fixed size. Hence the bits are the same for any
 //! number of threads, and for any cut of the columns at multiples of [`CHUNK`].
 
+use crate::error::require;
 use crate::kernel::Isa;
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
-
-/// More threads than this can only be a typing mistake.
-const MOST: usize = 1024;
 
 /// Columns whose values are added up before their sum is added to the rest.
 pub const CHUNK: usize = 64;
@@ -92,10 +90,8 @@ impl Pool {
 
 /// Checks that the number of threads is at most 1024.
 pub fn check_threads(threads: usize) -> Result<()> {
-    if threads <= MOST {
-        return Ok(());
-    }
-    Err(Error::Setting { name: "threads", value: threads.to_string(), must: "at most 1024 are possible" })
+    // More can only be a typing mistake.
+    require(threads <= 1024, "threads", threads, "at most 1024 are possible")
 }
 
 /// One value per thread of a pool.

@@ -40,16 +40,14 @@ impl<'v, T: Scalar> Problem<'v, T> {
     /// Inside a rayon pool that pool serves.
     pub fn new(v: impl Into<Matrix<'v, T>>, threads: usize) -> Result<Self> {
         let (v, pool) = (v.into(), Pool::new(threads)?);
-        if v.rows() == 0 || v.cols() == 0 {
-            return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
-        }
+        v.check_not_empty()?;
         pool.run(|| v.check_entries())?;
         let halves = [ColumnData::new(&pool, v)?, ColumnData::new(&pool, v.transpose())?];
         let sum = total(halves[0].sums().iter().copied());
         if !sum.is_finite() {
             return Err(Error::SumOverflow);
         }
-        let counts = v.values().par_chunks(1 << 16).map(|x| x.iter().filter(|x| **x != T::ZERO).count());
+        let counts = v.values.par_chunks(1 << 16).map(|x| x.iter().filter(|x| **x != T::ZERO).count());
         let nnz = pool.run(|| counts.sum::<usize>());
         let sparse = (nnz as f64) < SPARSE * v.rows() as f64 * v.cols() as f64;
         Ok(Self { pool, halves, sum, sparse })

@@ -26,9 +26,7 @@ pub fn half_step<'v, T: Scalar, S: Scalar>(
     threads: usize,
 ) -> Result<Vec<f64>> {
     let (v, pool) = (v.into(), Pool::new(threads)?);
-    if v.rows() == 0 || v.cols() == 0 {
-        return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
-    }
+    v.check_not_empty()?;
     let step = S::half_step(name).ok_or_else(|| Error::UnknownSolver { name: name.into() })?;
     if (kt.cols(), x.cols(), columns.len()) != (v.rows(), v.cols(), v.cols())
         || kt.rows() != x.rows()

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Random, alone, settings_of, solvers};
 use klnmf::{
-    DecomposeSettings, Error, Mat, Order, Settings, Solver, Sparse, Status, decompose, factorize,
+    DecomposeSettings, Entry, Error, Mat, Order, Settings, Solver, Sparse, Status, decompose, factorize,
     factorize_from, grow, init,
 };
 use std::ops::ControlFlow;
@@ -19,12 +19,12 @@ fn fails(v: &Mat<f64>) -> Error {
 #[test]
 fn bad_entries_are_named() {
     let v = |x: f64| Mat::from_rows(&[&[1.0, 2.0, 3.0], &[4.0, 5.0, x]]);
-    assert_eq!(fails(&v(-1.0)), Error::Negative { row: 1, col: 2, value: -1.0 });
-    assert!(matches!(fails(&v(f64::NAN)), Error::NotFinite { row: 1, col: 2, .. }));
-    assert!(matches!(fails(&v(f64::INFINITY)), Error::NotFinite { row: 1, col: 2, .. }));
-    let stored = Sparse::new(2, 3, Order::Rows, vec![0u32, 1, 2], vec![0u32, 2], vec![1.0, -3.0]).unwrap();
+    assert_eq!(fails(&v(-1.0)), Error::Negative(Entry { row: 1, col: 2, value: -1.0 }));
+    assert!(matches!(fails(&v(f64::NAN)), Error::NotFinite(Entry { row: 1, col: 2, .. })));
+    assert!(matches!(fails(&v(f64::INFINITY)), Error::NotFinite(Entry { row: 1, col: 2, .. })));
+    let stored = Sparse::new(2, 3, Order::Rows, vec![0, 1, 2], vec![0, 2], vec![1.0, -3.0]).unwrap();
     let error = factorize(&stored, 1, &Settings::default()).unwrap_err();
-    assert_eq!(error, Error::Negative { row: 1, col: 2, value: -3.0 });
+    assert_eq!(error, Error::Negative(Entry { row: 1, col: 2, value: -3.0 }));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn bad_shapes_and_settings_are_errors() {
     assert!(matches!(shape, Err(Error::Shape(_))));
     let negative = Mat::from_fn(4, 2, |i, k| if (i, k) == (3, 1) { -1.0 } else { 1.0 });
     let bad = factorize_from(&v, negative, h.clone(), &Settings::default(), go);
-    assert_eq!(bad, Err(Error::BadFactor { name: "W", row: 3, col: 1, value: -1.0 }));
+    assert_eq!(bad, Err(Error::BadFactor { name: "W", entry: Entry { row: 3, col: 1, value: -1.0 } }));
     for settings in [
         Settings { tol: -1.0, ..Settings::default() },
         Settings { tol: f64::NAN, ..Settings::default() },
@@ -57,8 +57,8 @@ fn bad_shapes_and_settings_are_errors() {
     assert!(matches!(decompose(&v, &h, &DecomposeSettings::default()), Err(Error::Shape(_))));
     assert!(matches!(grow(&w, &h, 1, 0), Err(Error::Setting { .. })));
     assert!(matches!(Mat::<f64>::try_zeros(1 << 40, 1 << 40), Err(Error::TooLarge { .. })));
-    assert!(Sparse::new(2, 2, Order::Rows, vec![0u32, 1, 1], vec![2u32], vec![1.0]).is_err());
-    assert!(Sparse::new(2, 2, Order::Rows, vec![0u32, 2, 1], vec![0u32], vec![1.0]).is_err());
+    assert!(Sparse::new(2, 2, Order::Rows, vec![0, 1, 1], vec![2], vec![1.0]).is_err());
+    assert!(Sparse::new(2, 2, Order::Rows, vec![0, 2, 1], vec![0], vec![1.0]).is_err());
 }
 
 #[test]
@@ -66,10 +66,10 @@ fn what_a_dictionary_cannot_explain_is_named() {
     let v = Mat::from_rows(&[&[0.0, 1.0], &[0.0, 2.0]]);
     let w = Mat::from_rows(&[&[1.0], &[0.0]]);
     let error = decompose(&v, &w, &DecomposeSettings::default()).unwrap_err();
-    assert_eq!(error, Error::ZeroRow { row: 1, col: 1, value: 2.0 });
+    assert_eq!(error, Error::ZeroRow(Entry { row: 1, col: 1, value: 2.0 }));
     let h = Mat::from_rows(&[&[1.0, 1.0]]);
     let error = factorize_from(&v, w, h, &Settings::default(), |_| ControlFlow::Continue(())).unwrap_err();
-    assert_eq!(error, Error::InfiniteStart { row: 1, col: 1, value: 2.0 });
+    assert_eq!(error, Error::InfiniteStart(Entry { row: 1, col: 1, value: 2.0 }));
 }
 
 #[test]
@@ -208,11 +208,27 @@ fn tiny_factors_are_normalised_without_overflow() {
 
 #[test]
 fn monstrous_shapes_are_errors() {
-    use klnmf::{IndexSlice, Matrix};
-    let empty = IndexSlice::U32(&[]);
-    assert!(Matrix::<f64>::sparse(1, usize::MAX, Order::Columns, empty, empty, &[]).is_err());
-    let none: Result<Sparse<f64>, Error> = Sparse::from_triplets(1, usize::MAX, Order::Columns, |_| Ok(()));
-    assert!(none.is_err());
+    use klnmf::Matrix;
+    for most in [usize::MAX, 1 << 32] {
+        let text = format!("a sparse matrix has at most 4294967295 rows and columns, not 1 × {most}");
+        let view = Matrix::<f64>::sparse(1, most, Order::Columns, &[], &[], &[]);
+        assert!(matches!(view, Err(Error::Shape(why)) if why == text));
+        let none: Result<Sparse<f64>, Error> = Sparse::from_triplets(1, most, Order::Columns, |_| Ok(()));
+        assert!(matches!(none, Err(Error::Shape(why)) if why == text));
+    }
+}
+
+#[test]
+fn entries_that_change_are_errors() {
+    let first = [(0, 0), (1, 1)];
+    for second in [&[(0, 0)][..], &[(0, 0), (0, 1)], &[(0, 0), (1, 0)], &[(0, 0), (1, 1), (1, 1)], &[(5, 5)]]
+    {
+        let mut passes = [&first[..], second].into_iter();
+        let made: Result<Sparse<f64>, Error> = Sparse::from_triplets(2, 2, Order::Rows, |put| {
+            passes.next().unwrap_or_default().iter().try_for_each(|&(i, j)| put(i, j, 1.0))
+        });
+        assert_eq!(made.is_err(), second != &[(0, 0), (1, 0)], "{second:?}");
+    }
 }
 
 #[test]

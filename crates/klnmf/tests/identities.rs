@@ -4,8 +4,8 @@ mod common;
 
 use common::{Random, close, naive_divergence, naive_gaps_h, settings_of, solvers, sparse};
 use klnmf::{
-    IndexSlice, Init, Mat, Matrix, Order, Settings, Solution, Solver, Sparse, certificate, factorize,
-    factorize_from, grow, init,
+    Init, Mat, Matrix, Order, Settings, Solution, Solver, Sparse, certificate, factorize, factorize_from,
+    grow, init,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -43,25 +43,28 @@ fn every_storage_gives_the_same_bits() {
     let v = example();
     let by_columns = sparse(&v);
     let by_rows = Sparse::reordered(by_columns.view()).unwrap();
-    let wide = {
-        let (mut ptr, mut idx, mut val) = (vec![0u64], Vec::new(), Vec::new());
+    // The entries of every column backwards, one of them in two halves, and a zero.
+    let untidy = {
+        let (mut ptr, mut idx, mut val) = (vec![0], vec![], vec![]);
         for j in 0..v.cols() {
-            for (i, &x) in v.col(j).iter().enumerate().filter(|(_, x)| **x > 0.0) {
-                idx.push(i as u64);
-                val.push(x);
+            for (i, &x) in (0u32..).zip(v.col(j)).filter(|(_, x)| **x > 0.0) {
+                idx.splice(ptr[j]..ptr[j], [i, i]);
+                val.splice(ptr[j]..ptr[j], [0.5 * x, 0.5 * x]);
             }
-            ptr.push(idx.len() as u64);
+            idx.push(7);
+            val.push(0.0);
+            ptr.push(idx.len());
         }
         Sparse::new(40, 70, Order::Columns, ptr, idx, val).unwrap()
     };
+    assert_eq!(untidy, by_columns);
     let rows = v.transpose();
     let row_major = Matrix::dense(40, 70, Order::Rows, rows.as_slice()).unwrap();
     for solver in both() {
         let settings = Settings { max_iter: 20, ..settings_of(solver) };
         let first = run(&by_columns, &settings);
-        for other in [run(&by_rows, &settings), run(&wide, &settings)] {
-            assert_eq!((&first.w, &first.h), (&other.w, &other.h), "{solver:?}");
-        }
+        let other = run(&by_rows, &settings);
+        assert_eq!((&first.w, &first.h), (&other.w, &other.h), "{solver:?}");
         let (a, b) = (run(&v, &settings), run(row_major, &settings));
         assert_eq!((a.w, a.h), (b.w, b.h), "{solver:?}");
     }
@@ -69,9 +72,8 @@ fn every_storage_gives_the_same_bits() {
 
 #[test]
 fn explicit_zeros_in_a_borrowed_matrix_are_harmless() {
-    let (ptr, idx, val) = ([0u32, 2, 4], [0u32, 1, 0, 1], [1.0, 0.0, 2.0, 5.0]);
-    let borrowed =
-        Matrix::sparse(2, 2, Order::Columns, IndexSlice::U32(&ptr), IndexSlice::U32(&idx), &val).unwrap();
+    let (ptr, idx, val) = ([0, 2, 4], [0, 1, 0, 1], [1.0, 0.0, 2.0, 5.0]);
+    let borrowed = Matrix::sparse(2, 2, Order::Columns, &ptr, &idx, &val).unwrap();
     let clean = Mat::from_rows(&[&[1.0, 2.0], &[0.0, 5.0]]);
     let settings = Settings { max_iter: 20, tol: 0.0, ..Settings::default() };
     let (a, b) = (factorize(borrowed, 1, &settings).unwrap(), factorize(&clean, 1, &settings).unwrap());

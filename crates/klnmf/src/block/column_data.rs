@@ -2,7 +2,7 @@
 //! or single sparse columns with the rows of the dictionary at their entries, gathered.
 
 use super::{Block, Blocks, Dictionary, Load, MOST_BLOCKS, MOST_COLUMNS, padded, take};
-use crate::matrix::{Index, IndexSlice, Matrix, Order, Sparse, Storage, transpose_into};
+use crate::matrix::{Compressed, Matrix, Order, Sparse, transpose_into};
 use crate::parallel::Pool;
 use crate::{Mat, Result, Scalar, kernel};
 use std::any::TypeId;
@@ -33,21 +33,21 @@ enum Source<'v, T> {
 
 impl<'v, T: Scalar> ColumnData<'v, T> {
     pub fn new(pool: &Pool, v: Matrix<'v, T>) -> Result<Self> {
-        let source = match (v.order(), v.storage()) {
+        let source = match (v.order(), v.is_sparse()) {
             (Order::Columns, _) => Source::Borrowed(v),
-            (Order::Rows, Storage::Dense(data)) => {
+            (Order::Rows, false) => {
                 let mut copy = Mat::try_zeros(v.rows(), v.cols())?;
-                transpose_into(pool, (v.cols(), data), &mut copy);
+                transpose_into(pool, (v.cols(), v.values), &mut copy);
                 Source::Dense(copy)
             }
-            (Order::Rows, Storage::Sparse { .. }) => Source::Sparse(pool.run(|| Sparse::reordered(v))?),
+            (Order::Rows, true) => Source::Sparse(pool.run(|| Sparse::reordered(v))?),
         };
         let mut new = Self { source, sums: vec![], longest: 0 };
         let view = new.view();
         let (mut sums, mut lengths) = (vec![0.0; v.cols()], vec![0; v.cols()]);
         pool.panels(64, (&mut sums, 1), (&mut lengths, 1), |first, sums, lengths| {
             for (j, (sum, length)) in (first..).zip(sums.iter_mut().zip(lengths)) {
-                let values = view.column_values(j);
+                let values = view.line(j).values;
                 (*sum, *length) = (values.iter().map(|a| a.to_f64()).sum(), values.len());
             }
         });
@@ -125,18 +125,16 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
         room: &mut Load<S>,
         f: &mut dyn FnMut(&[Block<'_, S>]),
     ) {
-        let (ptr, idx, val) = match self.view().storage() {
-            Storage::Dense(data) => {
-                let p = self.longest;
-                let a = in_precision(&data[cols.start * p..cols.end * p], &mut room.a);
-                return f(&[dictionary.block(cols.start, a, &self.sums[cols])]);
-            }
-            Storage::Sparse { ptr, idx, val } => (ptr, idx, val),
+        let view = self.view();
+        let Some(Compressed { ptr, idx }) = view.compressed else {
+            let p = self.longest;
+            let a = in_precision(&view.values[cols.start * p..cols.end * p], &mut room.a);
+            return f(&[dictionary.block(cols.start, a, &self.sums[cols])]);
         };
         let (r, rows) = (dictionary.r, gathered_rows(self.longest));
         room.atoms.resize(rows * r, S::ZERO);
         room.shares.resize(rows, S::ZERO);
-        let height = |j: usize| padded::<S>(ptr.at(j + 1) - ptr.at(j));
+        let height = |j: usize| padded::<S>(ptr[j + 1] - ptr[j]);
         let mut first = cols.start;
         while first < cols.end {
             // As many columns as there is room for. They lie together in V.
@@ -145,17 +143,14 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
                 left -= height(end);
                 end += 1;
             }
-            let mut values = in_precision(&val[ptr.at(first)..ptr.at(end)], &mut room.a);
+            let mut values = in_precision(&view.values[ptr[first]..ptr[end]], &mut room.a);
             let (mut atoms, mut shares) = (&mut room.atoms[..], &mut room.shares[..]);
             let mut blocks = [dictionary.block(first, &[], &[]); MOST_BLOCKS];
             for (block, j) in blocks.iter_mut().zip(first..end) {
-                let here = ptr.at(j)..ptr.at(j + 1);
+                let here = ptr[j]..ptr[j + 1];
                 let a = values.split_off(..here.len()).expect("the values of all these columns");
                 let (atoms, shares) = (take(&mut atoms, height(j) * r), take(&mut shares, a.len()));
-                match idx {
-                    IndexSlice::U32(idx) => gather(&idx[here], dictionary, atoms, shares),
-                    IndexSlice::U64(idx) => gather(&idx[here], dictionary, atoms, shares),
-                }
+                gather(&idx[here], dictionary, atoms, shares);
                 *block = Block { atoms, shares, ..dictionary.block(j, a, &self.sums[j..j + 1]) };
             }
             f(&blocks[..end - first]);
@@ -178,12 +173,12 @@ fn in_precision<'a, T: Scalar, S: Scalar>(values: &'a [T], room: &'a mut Vec<S>)
 }
 
 /// Collects the rows `idx` of K atom by atom, padded with zeros, and their shares.
-fn gather<I: Index, S: Scalar>(idx: &[I], dictionary: &Dictionary<S>, atoms: &mut [S], shares: &mut [S]) {
+fn gather<S: Scalar>(idx: &[u32], dictionary: &Dictionary<S>, atoms: &mut [S], shares: &mut [S]) {
     let (p, r, height) = (idx.len(), dictionary.r, padded::<S>(idx.len()));
     if !dictionary.shares.is_empty() {
-        shares.iter_mut().zip(idx).for_each(|(to, i)| *to = dictionary.shares[i.at()]);
+        shares.iter_mut().zip(idx).for_each(|(to, i)| *to = dictionary.shares[*i as usize]);
     }
-    let row = |i: &I| &dictionary.rows[i.at() * r..][..r];
+    let row = |i: &u32| &dictionary.rows[*i as usize * r..][..r];
     // Four rows at a time: their entries of an atom lie side by side, so one write serves four.
     let fours = idx.chunks_exact(4);
     let rest = fours.remainder();

@@ -15,7 +15,7 @@ use crate::factorize::check_tol;
 use crate::kernel::LogSums;
 use crate::matrix::Matrix;
 use crate::parallel::{Pool, check_threads};
-use crate::{Error, Mat, Result, Scalar, Status};
+use crate::{Entry, Error, Mat, Result, Scalar, Status};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -221,9 +221,7 @@ impl<T: Scalar> Decomposer<T> {
 
     /// Checks shapes and values, and that no positive entry meets a zero row of the dictionary.
     fn check(&self, v: Matrix<'_, T>) -> Result<()> {
-        if v.rows() == 0 || v.cols() == 0 {
-            return Err(Error::Empty { rows: v.rows(), cols: v.cols() });
-        }
+        v.check_not_empty()?;
         let (n, r) = (self.wt.cols(), self.wt.rows());
         if n != v.rows() || r == 0 {
             return Err(Error::Shape(format!(
@@ -235,14 +233,10 @@ impl<T: Scalar> Decomposer<T> {
         if self.zero_rows.is_empty() {
             return Ok(());
         }
-        let mut found: Option<(usize, usize, f64)> = None;
-        v.for_each(|row, col, value| {
-            let worse = value > T::ZERO && self.zero_rows.binary_search(&row).is_ok();
-            if worse && found.is_none_or(|(r, c, _)| (row, col) < (r, c)) {
-                found = Some((row, col, value.to_f64()));
-            }
-        });
-        found.map_or(Ok(()), |(row, col, value)| Err(Error::ZeroRow { row, col, value }))
+        let unexplained = v.entries().filter(|e| e.2 > T::ZERO && self.zero_rows.binary_search(&e.0).is_ok());
+        unexplained.min_by_key(|e| (e.0, e.1)).map_or(Ok(()), |(row, col, value)| {
+            Err(Error::ZeroRow(Entry { row, col, value: value.to_f64() }))
+        })
     }
 }
 

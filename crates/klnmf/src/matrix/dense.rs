@@ -1,6 +1,9 @@
 //! A dense matrix that owns its numbers, column after column.
 
-use crate::{Error, Result, Scalar};
+use super::sparse::try_vec;
+use super::{Matrix, Order};
+use crate::parallel::Pool;
+use crate::{Result, Scalar, kernel};
 use std::ops::{Index, IndexMut};
 
 /// A dense `rows × cols` matrix in column-major order.
@@ -22,9 +25,7 @@ pub struct Mat<T> {
 impl<T: Scalar> Mat<T> {
     /// Wraps column-major `data`.
     pub fn new(rows: usize, cols: usize, data: Vec<T>) -> Result<Self> {
-        if rows.checked_mul(cols) != Some(data.len()) {
-            return Err(Error::Shape(format!("{rows} × {cols} numbers expected, {} given", data.len())));
-        }
+        Matrix::dense(rows, cols, Order::Columns, &data)?;
         Ok(Self { rows, cols, data })
     }
 
@@ -35,13 +36,7 @@ impl<T: Scalar> Mat<T> {
 
     /// A matrix of zeros, or an error if that much memory cannot be had.
     pub fn try_zeros(rows: usize, cols: usize) -> Result<Self> {
-        let too_large =
-            || Error::TooLarge { rows, cols, bytes: rows as u128 * cols as u128 * size_of::<T>() as u128 };
-        let len = rows.checked_mul(cols).ok_or_else(too_large)?;
-        let mut data = Vec::new();
-        data.try_reserve_exact(len).map_err(|_| too_large())?;
-        data.resize(len, T::ZERO);
-        Ok(Self { rows, cols, data })
+        Ok(Self { rows, cols, data: try_vec(rows, cols, T::ZERO)? })
     }
 
     /// The matrix whose entry (i, j) is `f(i, j)`; `f` is called column by column.
@@ -98,17 +93,14 @@ impl<T: Scalar> Mat<T> {
     /// The transposed matrix.
     pub fn transpose(&self) -> Self {
         let mut out = Self::zeros(self.cols, self.rows);
-        transpose(self.rows, self.cols, &self.data, &mut out.data);
+        transpose_part((self.rows, &self.data), self.cols, 0, &mut out.data);
         out
     }
 
     /// The same matrix in another precision.
     pub fn cast<S: Scalar>(&self) -> Mat<S> {
-        Mat {
-            rows: self.rows,
-            cols: self.cols,
-            data: self.data.iter().map(|v| S::from_f64(v.to_f64())).collect(),
-        }
+        let data = self.data.iter().map(|v| S::from_f64(v.to_f64())).collect();
+        Mat { rows: self.rows, cols: self.cols, data }
     }
 
     /// Sums of the columns, in double precision.
@@ -119,31 +111,30 @@ impl<T: Scalar> Mat<T> {
     /// Sums of the rows, in double precision.
     pub fn row_sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.rows];
-        for j in 0..self.cols {
-            for (s, v) in sums.iter_mut().zip(self.col(j)) {
-                *s += v.to_f64();
-            }
+        if self.rows > 0 {
+            kernel::add_columns(&self.data, &mut sums);
         }
         sums
     }
 }
 
-/// Writes the transpose of the column-major `rows × cols` matrix `from` to `to`.
-pub(crate) fn transpose<T: Scalar>(rows: usize, cols: usize, from: &[T], to: &mut [T]) {
-    transpose_part(rows, cols, from, 0, to);
+/// Writes the transpose of column-major numbers, `rows` to a column, to `to`, on all threads.
+pub(crate) fn transpose_into<T: Scalar>(pool: &Pool, from: (usize, &[T]), to: &mut Mat<T>) {
+    let (cols, rows) = (to.rows, to.cols);
+    pool.panels(64, (&mut to.data, cols), (&mut vec![(); rows], 1), |first, to, _| {
+        transpose_part(from, cols, first, to);
+    });
 }
 
 /// The columns of the transpose from `first` on, as many as `to` has room for, in square tiles that stay in
 /// cache.
-pub(crate) fn transpose_part<T: Scalar>(rows: usize, cols: usize, from: &[T], first: usize, to: &mut [T]) {
+fn transpose_part<T: Scalar>((rows, from): (usize, &[T]), cols: usize, first: usize, to: &mut [T]) {
     const TILE: usize = 32;
     let here = to.len() / cols.max(1);
     for j0 in (0..cols).step_by(TILE) {
-        let j1 = (j0 + TILE).min(cols);
         for i0 in (0..here).step_by(TILE) {
-            let i1 = (i0 + TILE).min(here);
-            for i in i0..i1 {
-                for j in j0..j1 {
+            for i in i0..(i0 + TILE).min(here) {
+                for j in j0..(j0 + TILE).min(cols) {
                     to[i * cols + j] = from[j * rows + first + i];
                 }
             }

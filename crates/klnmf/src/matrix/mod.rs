@@ -2,31 +2,19 @@
 //!
 //! [`Mat`] owns a dense matrix, [`Sparse`] a compressed one; [`Matrix`] is the borrowed view of either that
 //! every solver takes. A view can lie on memory of someone else (numpy, scipy) without a copy, in either
-//! order, with 32- or 64-bit indices. Transposing a view costs nothing: it swaps the shape and says that rows
-//! are now columns.
+//! order. Transposing a view costs nothing: it swaps the shape and says that rows are now columns.
 
-mod columns;
 mod dense;
+mod line;
 mod reorder;
 mod sparse;
 
-pub(crate) use columns::Column;
 pub use dense::Mat;
-pub use sparse::{Indices, Sparse};
+pub(crate) use dense::transpose_into;
+pub use sparse::Sparse;
 
-use crate::parallel::Pool;
-use crate::{Error, Result, Scalar};
+use crate::{Entry, Error, Result, Scalar};
 use rayon::prelude::*;
-pub(crate) use sparse::Index;
-use std::ops::Range;
-
-/// Writes the transpose of column-major numbers, `rows` to a column, to `to`, on all threads.
-pub(crate) fn transpose_into<T: Scalar>(pool: &Pool, (rows, from): (usize, &[T]), to: &mut Mat<T>) {
-    let cols = to.rows();
-    pool.panels(64, (to.as_mut_slice(), cols), (&mut vec![(); rows], 1), |first, to, _| {
-        dense::transpose_part(rows, cols, from, first, to);
-    });
-}
 
 /// Which lines of a matrix are contiguous in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +26,9 @@ pub enum Order {
 }
 
 impl Order {
-    /// How many lines a `rows × cols` matrix has in this order, and how long they are.
-    pub(crate) fn lines(self, rows: usize, cols: usize) -> (usize, usize) {
+    /// (rows, columns) as (lines, their length), (row, column) as (line, place in it), and both back: by
+    /// columns the two are swapped.
+    pub(crate) fn lines_first<X>(self, rows: X, cols: X) -> (X, X) {
         match self {
             Order::Columns => (cols, rows),
             Order::Rows => (rows, cols),
@@ -60,54 +49,6 @@ impl Order {
     }
 }
 
-/// A borrowed row or column index array, 32 or 64 bits wide.
-#[derive(Clone, Copy, Debug)]
-pub enum IndexSlice<'a> {
-    /// 32-bit indices.
-    U32(&'a [u32]),
-    /// 64-bit indices.
-    U64(&'a [u64]),
-}
-
-impl IndexSlice<'_> {
-    /// How many indices there are.
-    pub fn len(&self) -> usize {
-        match self {
-            IndexSlice::U32(s) => s.len(),
-            IndexSlice::U64(s) => s.len(),
-        }
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The index at position `i`.
-    pub fn at(&self, i: usize) -> usize {
-        match self {
-            IndexSlice::U32(s) => s[i] as usize,
-            IndexSlice::U64(s) => s[i] as usize,
-        }
-    }
-
-    /// How many of the rising indices at some positions are below `x`.
-    pub(crate) fn count_below(&self, positions: Range<usize>, x: usize) -> usize {
-        match self {
-            IndexSlice::U32(s) => s[positions].partition_point(|i| (*i as usize) < x),
-            IndexSlice::U64(s) => s[positions].partition_point(|i| (*i as usize) < x),
-        }
-    }
-
-    /// Bytes of one index.
-    pub fn width(&self) -> usize {
-        match self {
-            IndexSlice::U32(_) => 4,
-            IndexSlice::U64(_) => 8,
-        }
-    }
-}
-
 /// A borrowed non-negative matrix: dense or sparse, by columns or by rows.
 ///
 /// Build one from a [`Mat`] or a [`Sparse`] with `into()`, or straight on foreign memory with
@@ -117,19 +58,17 @@ pub struct Matrix<'a, T> {
     rows: usize,
     cols: usize,
     order: Order,
-    storage: Storage<'a, T>,
+    /// All entries, or the stored ones, as they lie.
+    pub(crate) values: &'a [T],
+    /// Where the stored entries are, if the matrix is sparse.
+    pub(crate) compressed: Option<Compressed<'a>>,
 }
 
-/// What a [`Matrix`] points to; a "line" is a column or a row, after its order.
+/// Compressed lines: `ptr[l]..ptr[l + 1]` are the positions of line `l` in `idx` and in the values.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Storage<'a, T> {
-    Dense(&'a [T]),
-    /// `ptr[l]..ptr[l + 1]` are the positions of line `l` in `idx` and `val`.
-    Sparse {
-        ptr: IndexSlice<'a>,
-        idx: IndexSlice<'a>,
-        val: &'a [T],
-    },
+pub(crate) struct Compressed<'a> {
+    pub ptr: &'a [usize],
+    pub idx: &'a [u32],
 }
 
 impl<'a, T: Scalar> Matrix<'a, T> {
@@ -138,7 +77,13 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         if rows.checked_mul(cols) != Some(data.len()) {
             return Err(Error::Shape(format!("{rows} × {cols} numbers expected, {} given", data.len())));
         }
-        Ok(Self { rows, cols, order, storage: Storage::Dense(data) })
+        Ok(Self { rows, cols, order, values: data, compressed: None })
+    }
+
+    /// Dense columns of `rows` numbers each.
+    pub(crate) fn by_columns(rows: usize, cols: usize, values: &'a [T]) -> Self {
+        debug_assert_eq!(values.len(), rows * cols);
+        Self { rows, cols, order: Order::Columns, values, compressed: None }
     }
 
     /// A view of compressed lines: CSC for [`Order::Columns`], CSR for [`Order::Rows`].
@@ -149,13 +94,13 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         rows: usize,
         cols: usize,
         order: Order,
-        ptr: IndexSlice<'a>,
-        idx: IndexSlice<'a>,
-        val: &'a [T],
+        ptr: &'a [usize],
+        idx: &'a [u32],
+        values: &'a [T],
     ) -> Result<Self> {
-        let (lines, length) = order.lines(rows, cols);
-        sparse::check_structure(lines, length, ptr, idx, val.len(), true)?;
-        Ok(Self { rows, cols, order, storage: Storage::Sparse { ptr, idx, val } })
+        let new = Self { rows, cols, order, values, compressed: Some(Compressed { ptr, idx }) };
+        new.check_structure(true)?;
+        Ok(new)
     }
 
     /// Number of rows.
@@ -175,57 +120,44 @@ impl<'a, T: Scalar> Matrix<'a, T> {
 
     /// Whether the storage is compressed.
     pub fn is_sparse(&self) -> bool {
-        matches!(self.storage, Storage::Sparse { .. })
+        self.compressed.is_some()
     }
 
     /// The stored entries: all of them if dense.
     pub fn stored(&self) -> usize {
-        self.values().len()
+        self.values.len()
     }
 
     /// The entries that are not zero.
     pub fn nnz(&self) -> usize {
-        self.values().iter().filter(|v| **v != T::ZERO).count()
+        self.values.iter().filter(|v| **v != T::ZERO).count()
     }
 
     /// Bytes of the storage.
     pub fn bytes(&self) -> usize {
-        match self.storage {
-            Storage::Dense(data) => size_of_val(data),
-            Storage::Sparse { ptr, idx, val } => {
-                ptr.len() * ptr.width() + idx.len() * idx.width() + size_of_val(val)
-            }
-        }
+        let places = self.compressed.map_or(0, |c| size_of_val(c.ptr) + size_of_val(c.idx));
+        size_of_val(self.values) + places
     }
 
     /// The sum of all entries, in double precision.
     pub fn sum(&self) -> f64 {
-        self.values().iter().map(|v| v.to_f64()).sum()
+        self.values.iter().map(|v| v.to_f64()).sum()
     }
 
-    /// Calls `f` with row, column and value of every entry, or of every stored one, in the order of storage.
-    pub fn for_each(&self, mut f: impl FnMut(usize, usize, T)) {
-        let (lines, across) = self.order.lines(self.rows, self.cols);
-        let mut call = |line: usize, at: usize, value: T| match self.order {
-            Order::Columns => f(at, line, value),
-            Order::Rows => f(line, at, value),
-        };
-        for line in 0..lines {
-            match self.storage {
-                Storage::Dense(data) => {
-                    data[line * across..][..across].iter().enumerate().for_each(|(at, v)| call(line, at, *v));
-                }
-                Storage::Sparse { ptr, idx, val } => {
-                    (ptr.at(line)..ptr.at(line + 1)).for_each(|k| call(line, idx.at(k), val[k]));
-                }
-            }
-        }
+    /// Row, column and value of every entry, or of every stored one, in the order of storage.
+    pub fn entries(self) -> impl Iterator<Item = (usize, usize, T)> {
+        (0..self.lines().0).flat_map(move |l| {
+            self.line(l).entries().map(move |(place, value)| {
+                let (row, col) = self.order.lines_first(l, place);
+                (row, col, value)
+            })
+        })
     }
 
     /// The sums of the columns, in double precision.
     pub fn col_sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.cols];
-        self.for_each(|_, j, x| sums[j] += x.to_f64());
+        self.entries().for_each(|(_, j, x)| sums[j] += x.to_f64());
         sums
     }
 
@@ -236,30 +168,37 @@ impl<'a, T: Scalar> Matrix<'a, T> {
 
     /// How many rows and how many columns hold nothing but zeros.
     pub fn empty(&self) -> (usize, usize) {
-        let (mut rows, mut cols) = (vec![true; self.rows], vec![true; self.cols]);
-        self.for_each(|i, j, x| {
-            if x != T::ZERO {
-                (rows[i], cols[j]) = (false, false);
-            }
-        });
-        let count = |lines: Vec<bool>| lines.into_iter().filter(|empty| *empty).count();
-        (count(rows), count(cols))
+        let empty = |counts: Vec<usize>| counts.into_iter().filter(|n| *n == 0).count();
+        let (rows, cols) = self.counts(|x| x != T::ZERO);
+        (empty(rows), empty(cols))
     }
 
     /// The most stored entries of a row, and of a column.
     pub fn longest(&self) -> (usize, usize) {
-        let Storage::Sparse { ptr, idx, .. } = self.storage else { return (self.cols, self.rows) };
-        let (lines, length) = self.order.lines(self.rows, self.cols);
-        let mut counts = vec![0; length];
-        (0..idx.len()).for_each(|at| counts[idx.at(at)] += 1);
-        let along = (0..lines).map(|l| ptr.at(l + 1) - ptr.at(l)).max().unwrap_or(0);
-        let across = counts.into_iter().max().unwrap_or(0);
-        if self.order == Order::Columns { (across, along) } else { (along, across) }
+        let most = |counts: Vec<usize>| counts.into_iter().max().unwrap_or(0);
+        let (rows, cols) = self.counts(|_| true);
+        (most(rows), most(cols))
+    }
+
+    /// How many stored entries of every row, and of every column, are such.
+    fn counts(&self, such: impl Fn(T) -> bool) -> (Vec<usize>, Vec<usize>) {
+        let (mut rows, mut cols) = (vec![0; self.rows], vec![0; self.cols]);
+        for (i, j, _) in self.entries().filter(|entry| such(entry.2)) {
+            rows[i] += 1;
+            cols[j] += 1;
+        }
+        (rows, cols)
     }
 
     /// The transposed view of the same memory.
     pub fn transpose(self) -> Self {
-        Self { rows: self.cols, cols: self.rows, order: self.order.flipped(), storage: self.storage }
+        Self { rows: self.cols, cols: self.rows, order: self.order.flipped(), ..self }
+    }
+
+    /// Checks that there is a row and a column.
+    pub(crate) fn check_not_empty(&self) -> Result<()> {
+        let (rows, cols) = (self.rows, self.cols);
+        if rows > 0 && cols > 0 { Ok(()) } else { Err(Error::Empty { rows, cols }) }
     }
 
     /// Checks that every entry is finite and not negative, and so is their sum; the error names the first
@@ -275,37 +214,14 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         // A fold without early exit is several times faster on good data, and data is mostly good.
         let any_bad = |chunk: &[T]| chunk.iter().fold(false, |any, v| any | bad(v));
         let any = match rayon::current_thread_index() {
-            Some(_) => self.values().par_chunks(1 << 16).any(any_bad),
-            None => self.values().chunks(4096).any(any_bad),
+            Some(_) => self.values.par_chunks(1 << 16).any(any_bad),
+            None => self.values.chunks(4096).any(any_bad),
         };
-        if !any {
-            return Ok(());
-        }
-        let mut first = Ok(());
-        self.for_each(|row, col, x| {
-            if first.is_ok() && bad(&x) {
-                let value = x.to_f64();
-                let negative = value.is_finite();
-                first = Err(if negative {
-                    Error::Negative { row, col, value }
-                } else {
-                    Error::NotFinite { row, col, value }
-                });
-            }
-        });
-        first
-    }
-
-    pub(crate) fn storage(&self) -> Storage<'a, T> {
-        self.storage
-    }
-
-    /// All entries, or the stored ones, as they lie.
-    pub(crate) fn values(&self) -> &'a [T] {
-        match self.storage {
-            Storage::Dense(data) => data,
-            Storage::Sparse { val, .. } => val,
-        }
+        let first = if any { self.entries().find(|entry| bad(&entry.2)) } else { None };
+        first.map_or(Ok(()), |(row, col, x)| {
+            let entry = Entry { row, col, value: x.to_f64() };
+            Err(if x.is_finite() { Error::Negative(entry) } else { Error::NotFinite(entry) })
+        })
     }
 }
 

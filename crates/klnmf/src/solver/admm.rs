@@ -86,7 +86,7 @@ impl<T: Scalar> Admm<'_, T> {
         self.pool.panels(PANEL, (x, n), (alpha, n), |first, x, alpha| {
             matmul(x, View::of(yt).t(), View::of(z).part(first, x.len() / n));
             for (c, (x, alpha)) in x.chunks_mut(n).zip(alpha.chunks_mut(n)).enumerate() {
-                x_step(v.column_values(first + c), unit, rho, x, alpha);
+                x_step(v.line(first + c).values, unit, rho, x, alpha);
             }
         });
     }

@@ -89,7 +89,7 @@ pub fn never<'a>(
 fn fits(v: Matrix<'_, f64>, factors: &Pair<f64>) -> bool {
     let in_range = |x: &f64| *x == 0.0 || RANGE.contains(x);
     let all = |numbers: &[f64]| numbers.iter().all(in_range);
-    let fits = v.values().par_chunks(1 << 16).all(all);
+    let fits = v.values.par_chunks(1 << 16).all(all);
     fits && all(factors.wt.as_slice()) && all(factors.h.as_slice())
 }
 

@@ -6,7 +6,8 @@ use crate::block::ColumnData;
 use crate::decompose::{DecomposeSettings, Decomposer};
 use crate::matrix::{Matrix, Order, Sparse};
 use crate::parallel::Pool;
-use crate::{Error, Mat, Result, Status};
+use crate::{Mat, Result, Status};
+use rayon::prelude::*;
 
 /// The weights of documents for given topics, with a certificate each.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +40,7 @@ pub fn perplexity(log_likelihood: f64, words: f64) -> f64 {
 /// Scales every column to sum 1; one that is zero becomes even.
 pub(super) fn to_distributions(x: &mut Mat<f64>) {
     let n = x.rows();
-    for column in x.as_mut_slice().chunks_mut(n) {
+    for column in x.as_mut_slice().chunks_mut(n.max(1)) {
         let sum: f64 = column.iter().sum();
         column.iter_mut().for_each(|x| *x = if sum > 0.0 { *x / sum } else { 1.0 / n as f64 });
     }
@@ -49,11 +50,9 @@ pub(super) fn to_distributions(x: &mut Mat<f64>) {
 ///
 /// Topics × weights × sizes is exactly W·H, up to rounding.
 pub fn to_topics(w: &Mat<f64>, h: &Mat<f64>) -> (Mat<f64>, Mat<f64>, Vec<f64>) {
-    let (mut topics, mut weights, scales) = (w.clone(), h.clone(), w.col_sums());
+    let (mut topics, scales) = (w.clone(), w.col_sums());
     to_distributions(&mut topics);
-    for column in weights.as_mut_slice().chunks_mut(scales.len()) {
-        column.iter_mut().zip(&scales).for_each(|(x, scale)| *x *= scale);
-    }
+    let mut weights = Mat::from_fn(h.rows(), h.cols(), |k, j| h[(k, j)] * scales[k]);
     let sizes = weights.col_sums();
     to_distributions(&mut weights);
     (topics, weights, sizes)
@@ -61,10 +60,7 @@ pub fn to_topics(w: &Mat<f64>, h: &Mat<f64>) -> (Mat<f64>, Mat<f64>, Vec<f64>) {
 
 /// The Poisson factorisation of a topic model for documents of these sizes.
 pub fn to_poisson(topics: &Mat<f64>, weights: &Mat<f64>, sizes: &[f64]) -> (Mat<f64>, Mat<f64>) {
-    let mut h = weights.clone();
-    for (column, size) in h.as_mut_slice().chunks_mut(topics.cols()).zip(sizes) {
-        column.iter_mut().for_each(|x| *x *= size);
-    }
+    let h = Mat::from_fn(weights.rows(), weights.cols(), |k, j| weights[(k, j)] * sizes[j]);
     (topics.clone(), h)
 }
 
@@ -83,7 +79,6 @@ pub fn topic_weights<'a>(
     settings.validate()?;
     let mut topics = topics.clone();
     to_distributions(&mut topics);
-    let (alpha, k) = (settings.topic_prior, topics.cols());
     let convex = DecomposeSettings {
         tol: settings.weights_tol,
         threads: settings.threads,
@@ -91,37 +86,31 @@ pub fn topic_weights<'a>(
         stop: settings.stop.clone(),
         ..DecomposeSettings::default()
     };
-    let found = if alpha > 0.0 {
-        let (v, topics) = (with_pseudo_counts(v, k, alpha)?, with_identity(&topics));
-        Decomposer::new(&topics, settings.threads)?.decompose_with(&v, &convex, progress)?
-    } else {
-        Decomposer::new(&topics, settings.threads)?.decompose_with(v, &convex, progress)?
+    let decompose = |v: Matrix<'_, f64>, w: &Mat<f64>| {
+        Decomposer::new(w, settings.threads)?.decompose_with(v, &convex, progress)
     };
-    let mut weights = found.h;
-    let gaps = found.columns.iter().map(|c| c.gap).collect();
-    let unconverged = found.columns.iter().filter(|c| !c.converged).count();
-    to_distributions(&mut weights);
-    let log_likelihood = log_likelihoods(v, &topics, &weights)?;
-    Ok(Weights { weights, gaps, log_likelihood, unconverged, status: found.status })
+    Pool::new(settings.threads)?.run(|| {
+        let found = if settings.topic_prior > 0.0 {
+            let more = with_pseudo_counts(v, topics.cols(), settings.topic_prior)?;
+            decompose(more.view(), &with_identity(&topics))?
+        } else {
+            decompose(v, &topics)?
+        };
+        let (gaps, unconverged) = (found.columns.iter().map(|c| c.gap).collect(), found.unconverged());
+        let mut weights = found.h;
+        to_distributions(&mut weights);
+        let log_likelihood = log_likelihoods(v, &topics, &weights)?;
+        Ok(Weights { weights, gaps, log_likelihood, unconverged, status: found.status })
+    })
 }
 
 /// V with k more rows that hold α; a document without words stays empty.
 fn with_pseudo_counts(v: Matrix<'_, f64>, k: usize, alpha: f64) -> Result<Sparse<f64>> {
-    let columns = ColumnData::new(&Pool::new(1)?, v)?;
-    let view = columns.view();
-    let (n, m) = (view.rows(), view.cols());
+    let (n, m, lengths) = (v.rows(), v.cols(), v.col_sums());
     Sparse::from_triplets(n + k, m, Order::Columns, |put| {
-        for j in 0..m {
-            let mut empty = true;
-            for (at, x) in view.column_values(j).iter().enumerate().filter(|(_, x)| **x != 0.0) {
-                empty = false;
-                put(view.row_of(j, at), j, *x)?;
-            }
-            if !empty {
-                (0..k).try_for_each(|i| put(n + i, j, alpha))?;
-            }
-        }
-        Ok::<(), Error>(())
+        v.entries().filter(|entry| entry.2 != 0.0).try_for_each(|(i, j, x)| put(i, j, x))?;
+        let mut documents = (0..m).filter(|j| lengths[*j] > 0.0);
+        documents.try_for_each(|j| (n..n + k).try_for_each(|i| put(i, j, alpha)))
     })
 }
 
@@ -131,21 +120,19 @@ fn with_identity(topics: &Mat<f64>) -> Mat<f64> {
     Mat::from_fn(n + k, k, |i, j| if i < n { topics[(i, j)] } else { f64::from(u8::from(i - n == j)) })
 }
 
-/// Σ v log(Wx) of every document.
+/// Σ v log(Wx) of every document; on all threads if this is called in a pool.
 pub fn log_likelihoods<'a>(
     v: impl Into<Matrix<'a, f64>>,
     topics: &Mat<f64>,
     weights: &Mat<f64>,
 ) -> Result<Vec<f64>> {
-    let v = v.into();
+    let (v, pool) = (v.into(), Pool::new(1)?);
     crate::check_factors(v, topics, weights)?;
-    let columns = ColumnData::new(&Pool::new(1)?, v)?;
+    let columns = ColumnData::new(&pool, v)?;
     let (view, wt) = (columns.view(), topics.transpose());
-    Ok((0..view.cols())
-        .map(|j| {
-            let entries = view.column_values(j).iter().enumerate().filter(|(_, x)| **x > 0.0);
-            let x = weights.col(j);
-            entries.map(|(at, v)| v * crate::kernel::dot(wt.col(view.row_of(j, at)), x).ln()).sum()
-        })
-        .collect())
+    let of_document = |j| {
+        let (x, entries) = (weights.col(j), view.line(j).entries().filter(|(_, v)| *v > 0.0));
+        entries.map(|(i, v)| v * crate::kernel::dot(wt.col(i), x).ln()).sum()
+    };
+    Ok(pool.run(|| (0..view.cols()).into_par_iter().map(of_document).collect()))
 }

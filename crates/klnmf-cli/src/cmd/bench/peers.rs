@@ -132,7 +132,7 @@ pub fn write_matrix<T: Scalar>(folder: &Path, v: Matrix<'_, T>) -> anyhow::Resul
     if !v.is_sparse() {
         let path = folder.join("v.npy");
         let mut dense = Mat::zeros(v.rows(), v.cols());
-        v.for_each(|row, col, value| dense[(row, col)] = value);
+        v.entries().for_each(|(row, col, value)| dense[(row, col)] = value);
         klnmf_io::write_npy(&path, &dense)?;
         return Ok(path);
     }
@@ -151,13 +151,7 @@ pub fn write_mtx<T: Scalar>(path: &Path, v: Matrix<'_, T>) -> anyhow::Result<()>
             v.cols(),
             v.stored()
         )?;
-        let mut result = Ok(());
-        v.for_each(|row, col, value| {
-            if result.is_ok() {
-                result = writeln!(out, "{} {} {}", row + 1, col + 1, value);
-            }
-        });
-        result
+        v.entries().try_for_each(|(row, col, value)| writeln!(out, "{} {} {}", row + 1, col + 1, value))
     })?;
     Ok(())
 }

@@ -285,15 +285,10 @@ impl Corpus {
     fn pick(&mut self, n: usize, place: impl Fn(usize) -> Option<usize>) -> anyhow::Result<()> {
         let (before, counts) = (self.counts.view().sum(), self.counts.view());
         let known = Sparse::from_triplets(n, counts.cols(), klnmf::Order::Columns, |put| {
-            let mut result = Ok::<(), klnmf::Error>(());
-            counts.for_each(|i, j, x| {
-                if let (Ok(()), Some(row)) = (&result, place(i)) {
-                    result = put(row, j, x);
-                }
-            });
-            result
-        })?;
-        self.counts = Stored::Sparse(known);
+            let mut known = counts.entries().filter_map(|(i, j, x)| place(i).map(|row| (row, j, x)));
+            known.try_for_each(|(i, j, x)| put(i, j, x))
+        });
+        self.counts = Stored::Sparse(known?);
         self.unknown += (before - self.counts.view().sum()).round() as usize;
         Ok(())
     }
