@@ -17,16 +17,16 @@ mod weights;
 use weights::to_distributions;
 pub use weights::{Weights, log_likelihoods, perplexity, to_poisson, to_topics, topic_weights};
 
-use crate::block::{Blocks, DictionaryParts};
+use crate::block::DictionaryParts;
+use crate::error::require;
 use crate::matrix::Matrix;
-use crate::parallel::{Pool, check_threads};
+use crate::parallel::check_threads;
 use crate::problem::Problem;
 use crate::solver::Side;
 use crate::solver::extrapolated::{Extrapolated, Momentum};
-use crate::solver::method::{Factors, Local, Method, Pair, alternate};
-use crate::solver::mue::Mue;
+use crate::solver::method::{Factors, Local, Pair, alternate};
 use crate::solver::smooth::Smooth;
-use crate::{Error, Mat, Result, Scalar, Settings, Solver, Status};
+use crate::{Mat, Result, Scalar, Settings, Solver, Status};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,29 +86,21 @@ impl TopicSettings {
     /// Checks that every setting is in range.
     pub fn validate(&self) -> Result<()> {
         let range = |name, value: f64| {
-            if value.is_finite() && value >= 0.0 {
-                return Ok(());
-            }
-            let must = "a finite number ≥ 0 is needed";
-            Err(Error::Setting { name, value: value.to_string(), must })
+            require(value.is_finite() && value >= 0.0, name, value, "a finite number ≥ 0 is needed")
         };
         range("topic_prior", self.topic_prior)?;
         range("word_prior", self.word_prior)?;
         range("tol", self.tol)?;
         range("weights_tol", self.weights_tol)?;
         check_threads(self.threads)?;
-        if self.solver.spec().dense_only {
-            let must = "it works on dense matrices only: choose auto or simplex";
-            return Err(Error::Setting { name: "solver", value: self.solver.name().into(), must });
-        }
-        Ok(())
+        let must = "it works on dense matrices only: choose auto or simplex";
+        require(!self.solver.spec().dense_only, "solver", self.solver, must)
     }
 
     fn interrupted(&self, begun: Instant) -> Option<Status> {
-        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-            return Some(Status::Stopped);
-        }
-        self.time_limit.filter(|limit| begun.elapsed() >= *limit).map(|_| Status::TimeLimit)
+        let told = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let late = self.time_limit.is_some_and(|limit| begun.elapsed() >= limit);
+        if told { Some(Status::Stopped) } else { late.then_some(Status::TimeLimit) }
     }
 }
 
@@ -129,13 +121,12 @@ impl TopicModel {
     /// Puts the topic that explains most words first, for documents of these lengths.
     fn sort(&mut self, lengths: &[f64]) {
         let x = &self.weights.weights;
-        let share = |k: usize| (0..x.cols()).map(|j| x[(k, j)] * lengths[j]).sum::<f64>();
-        let shares: Vec<f64> = (0..x.rows()).map(share).collect();
-        let mut order: Vec<usize> = (0..x.rows()).collect();
-        order.sort_by(|a, b| shares[*b].total_cmp(&shares[*a]));
-        self.weights.weights = Mat::from_fn(x.rows(), x.cols(), |k, j| x[(order[k], j)]);
+        let share = |k: usize| (0..x.cols()).map(|j| x[(k, j)] * lengths[j]).sum();
+        let mut shares: Vec<(usize, f64)> = (0..x.rows()).map(|k| (k, share(k))).collect();
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+        self.weights.weights = Mat::from_fn(x.rows(), x.cols(), |k, j| x[(shares[k].0, j)]);
         let topics = &self.topics;
-        self.topics = Mat::from_fn(topics.rows(), topics.cols(), |i, k| topics[(i, order[k])]);
+        self.topics = Mat::from_fn(topics.rows(), topics.cols(), |i, k| topics[(i, shares[k].0)]);
     }
 }
 
@@ -205,21 +196,22 @@ fn fit(
         plain.max_iter = PLAIN.min(plain.max_iter.saturating_sub(1));
     }
     let found = problem.factorize_from(w, h, &plain, |info| judge.look(info.iteration, info.divergence))?;
-    let (mut iterations, mut w, h) = (found.info.iteration, found.w, found.h);
-    if matches!(found.status, Status::Stopped | Status::TimeLimit) && judge.verdict.is_none() {
-        judge.verdict = settings.interrupted(begun);
+    let (mut iterations, mut topics) = (found.info.iteration, found.w);
+    let mut status = judge.verdict.unwrap_or(found.status);
+    if smoothed && !matches!(status, Status::Stopped | Status::TimeLimit) && iterations < settings.max_iter {
+        (judge.verdict, judge.last) = (None, f64::INFINITY);
+        let factors = Factors { wt: topics.transpose(), h: found.h };
+        // In f32 if that is fine enough: the weights are found anew in f64 afterwards.
+        let wt = if settings.tol < FINE || !(1e-15..1e15).contains(&problem.sum) {
+            smooth(problem, factors, &mut iterations, &mut judge)
+        } else {
+            let narrow = factors.cast::<f32>();
+            drop(factors);
+            smooth(problem, narrow, &mut iterations, &mut judge).cast()
+        };
+        topics = wt.transpose();
+        status = judge.verdict.unwrap_or(Status::IterationLimit);
     }
-    let ended = matches!(judge.verdict, Some(Status::Stopped | Status::TimeLimit));
-    if smoothed && !ended && iterations < settings.max_iter {
-        judge.verdict = None;
-        judge.last = f64::INFINITY;
-        let factors = Factors { wt: w.transpose(), h };
-        let (taken, wt) = smooth(problem, factors, iterations, &mut judge);
-        iterations += taken;
-        w = wt.transpose();
-    }
-    let status = judge.verdict.unwrap_or(Status::IterationLimit);
-    let mut topics = w;
     to_distributions(&mut topics);
     // They are wanted also if the work was to end: without them the topics would say nothing of the
     // documents.
@@ -230,6 +222,7 @@ fn fit(
     Ok(model)
 }
 
+/// The settings of the plain factorisation.
 fn plain_settings(settings: &TopicSettings) -> Settings {
     Settings {
         solver: settings.solver,
@@ -261,63 +254,41 @@ impl Judge<'_> {
         let info = TopicInfo { iteration, seconds: self.begun.elapsed().as_secs_f64(), objective };
         let gain = self.last - objective;
         self.last = objective;
-        self.verdict = if (self.watch)(&info).is_break() {
-            Some(Status::Stopped)
-        } else if let Some(status) = self.settings.interrupted(self.begun) {
-            Some(status)
-        } else if iteration > 0 && self.settings.tol > 0.0 && gain <= self.settings.tol * self.sum {
-            Some(Status::Converged)
-        } else {
-            None
-        };
+        let converged = iteration > 0 && self.settings.tol > 0.0 && gain <= self.settings.tol * self.sum;
+        let told = (self.watch)(&info).is_break().then_some(Status::Stopped);
+        let ended = told.or_else(|| self.settings.interrupted(self.begun));
+        self.verdict = ended.or(converged.then_some(Status::Converged));
         if self.verdict.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
-/// Expectation maximisation with the pseudo-counts from the given factors on: how many iterations it took, and
-/// Wᵀ. In f32 if that is fine enough for the tolerance: the weights are found anew in f64 afterwards.
-fn smooth(
+/// Expectation maximisation with the pseudo-counts, extrapolated, from the given factors on: Wᵀ. It adds to
+/// the iterations before it.
+fn smooth<T: Scalar>(
     problem: &Problem<'_, f64>,
-    mut factors: Pair<f64>,
-    before: usize,
+    mut factors: Pair<T>,
+    iterations: &mut usize,
     judge: &mut Judge<'_>,
-) -> (usize, Mat<f64>) {
-    let ([columns, rows], pool) = (&problem.halves, &problem.pool);
-    if judge.settings.tol < FINE || !(1e-15..1e15).contains(&judge.sum) {
-        let taken = smooth_in([columns.blocks(), rows.blocks()], pool, &mut factors, before, judge);
-        return (taken, factors.wt);
-    }
-    let mut narrow = factors.cast::<f32>();
-    drop(factors);
-    let taken = smooth_in([columns.blocks(), rows.blocks()], pool, &mut narrow, before, judge);
-    (taken, narrow.wt.cast())
-}
-
-/// The same in one precision, extrapolated; how many iterations it took.
-fn smooth_in<T: Scalar>(
-    data: [&dyn Blocks<T>; 2],
-    pool: &Pool,
-    factors: &mut Pair<T>,
-    before: usize,
-    judge: &mut Judge<'_>,
-) -> usize {
-    let settings = judge.settings;
-    let (step, order) =
-        (Smooth { alpha: settings.topic_prior, beta: settings.word_prior }, vec![Side::H, Side::W]);
-    let mut site = Local::new(data, pool, factors.h.rows(), DictionaryParts::default(), 0);
+) -> Mat<T> {
+    let (settings, order) = (judge.settings, vec![Side::H, Side::W]);
+    let step = Smooth { alpha: settings.topic_prior, beta: settings.word_prior };
+    let data = problem.halves.each_ref().map(|half| half.blocks());
+    let mut site = Local::new(data, &problem.pool, factors.h.rows(), DictionaryParts::default(), 0);
     // One step each, so that nothing is zero any more.
-    alternate(&mut site, &order, &step, factors, 1);
-    let walk = Extrapolated::new(site, order, factors, false);
+    alternate(&mut site, &order, &step, &mut factors, 1);
+    let mut walk = Extrapolated::new(site, order, &factors, false);
     // Nothing ends at zero, so that the factors may be carried on downwards, too.
-    let mut method = Mue { walk, step, momentum: Momentum::new(false) };
-    let mut taken = 1;
-    while before + taken < settings.max_iter {
-        method.sweep(factors, 1);
-        taken += 1;
-        let due = taken % LOOK_EVERY == 0 || settings.interrupted(judge.begun).is_some();
-        if due && judge.look(before + taken, method.walk.f).is_break() {
+    let mut momentum = Momentum::new(false);
+    let before = *iterations;
+    *iterations += 1;
+    while *iterations < settings.max_iter {
+        walk.sweep(&step, &mut momentum, &mut factors, 1);
+        *iterations += 1;
+        let due =
+            (*iterations - before).is_multiple_of(LOOK_EVERY) || settings.interrupted(judge.begun).is_some();
+        if due && judge.look(*iterations, walk.f).is_break() {
             break;
         }
     }
-    taken
+    factors.wt
 }
