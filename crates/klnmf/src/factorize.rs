@@ -1,9 +1,10 @@
 //! The factorisation: its settings, what it tells and what it returns.
 
+use crate::error::require;
 use crate::matrix::Matrix;
 use crate::parallel::check_threads;
 use crate::problem::Problem;
-use crate::{Error, Init, Mat, Result, Scalar, Solver, Update};
+use crate::{Init, Mat, Result, Scalar, Solver, Update};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,28 +79,15 @@ impl Settings {
     pub fn validate(&self) -> Result<()> {
         check_tol(self.tol)?;
         check_threads(self.threads)?;
-        let positive = |name, value: Option<usize>| match value {
-            Some(0) => Err(Error::Setting { name, value: "0".into(), must: "at least 1 is needed" }),
-            _ => Ok(()),
-        };
-        positive("inner", self.inner)?;
-        positive("check_every", self.check_every)?;
-        if self.fixed > 0 && !self.solver.spec().holds_parts {
-            let must = "it cannot hold some columns of W fixed: choose auto";
-            return Err(Error::Setting { name: "solver", value: self.solver.name().into(), must });
+        for (name, value) in [("inner", self.inner), ("check_every", self.check_every)] {
+            require(value != Some(0), name, 0, "at least 1 is needed")?;
         }
-        if self.solver == Solver::AdmmAuthors && self.rho.is_none() {
-            let must = "admm-authors repeats the authors' program, which takes a penalty: give one, 10 say";
-            return Err(Error::Setting { name: "rho", value: "none".into(), must });
-        }
-        match self.rho {
-            Some(rho) if !(rho.is_finite() && rho > 0.0) => Err(Error::Setting {
-                name: "rho",
-                value: rho.to_string(),
-                must: "a finite number > 0 is needed",
-            }),
-            _ => Ok(()),
-        }
+        let must = "it cannot hold some columns of W fixed: choose auto";
+        require(self.fixed == 0 || self.solver.spec().holds_parts, "solver", self.solver, must)?;
+        let must = "admm-authors repeats the authors' program, which takes a penalty: give one, 10 say";
+        require(self.rho.is_some() || self.solver != Solver::AdmmAuthors, "rho", "none", must)?;
+        let rho = self.rho.unwrap_or(1.0);
+        require(rho.is_finite() && rho > 0.0, "rho", rho, "a finite number > 0 is needed")
     }
 
     /// Whether somebody asked for an end.
@@ -236,8 +224,5 @@ pub fn factorize_from<'a, T: Scalar>(
 
 /// Checks that a relative tolerance is a number from 0 on.
 pub(crate) fn check_tol(tol: f64) -> Result<()> {
-    if tol.is_finite() && tol >= 0.0 {
-        return Ok(());
-    }
-    Err(Error::Setting { name: "tol", value: tol.to_string(), must: "a finite number ≥ 0 is needed" })
+    require(tol.is_finite() && tol >= 0.0, "tol", tol, "a finite number ≥ 0 is needed")
 }

@@ -1,12 +1,13 @@
 //! V, checked, summed and laid out both ways, once.
 
 use crate::block::ColumnData;
-use crate::certificate::{Certificate, Certifier, check_factors};
+use crate::certificate::{Certificate, Certifier, check_factor, check_factors};
 use crate::factorize::{Info, Settings, Solution};
 use crate::matrix::Matrix;
 use crate::parallel::{Pool, total};
-use crate::run::Run;
-use crate::solver::State;
+use crate::run::{Run, conditions};
+use crate::solver::method::Factors;
+use crate::solver::{State, Store, missing};
 use crate::{Error, Mat, Result, Scalar, init};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
@@ -90,14 +91,32 @@ impl<'v, T: Scalar> Problem<'v, T> {
 
     /// A run from given factors that the caller moves on, step by step.
     pub fn run<'a>(&'a self, w: Mat<T>, h: Mat<T>, settings: &'a Settings) -> Result<Run<'a, T>> {
-        Run::new(self, w, h, settings)
+        check_factors(self.matrix(), &w, &h)?;
+        Run::new(self, Factors { wt: w.transpose(), h }, settings, None)
     }
 
     /// A run that goes on from a stored state, to the same bits as if it had never been cut. The settings
     /// must be those that it began with; limits and tolerance may differ. A limit that cut a sweep short (7
     /// iterations where a sweep has 5) is the exception: a run without that limit makes the whole sweep.
     pub fn resume<'a>(&'a self, state: &State, settings: &'a Settings) -> Result<Run<'a, T>> {
-        Run::resume(self, state, settings)
+        if state.solver != settings.solver {
+            let why = format!("it belongs to solver {}, not {}", state.solver, settings.solver);
+            return Err(Error::State(why));
+        }
+        for (name, value) in conditions::<T>(settings) {
+            if state.number(name)?.to_bits() != value.to_bits() {
+                return Err(Error::State(format!("it was made with another {}", &name["with.".len()..])));
+            }
+        }
+        let (v, rank) = (self.matrix(), state.arrays.get("h").map_or(0, |h| h.rows()));
+        if rank == 0 {
+            return Err(missing("h"));
+        }
+        let mut factors = Factors { wt: Mat::zeros(rank, v.rows()), h: Mat::zeros(rank, v.cols()) };
+        factors.carry("", &mut Store::Load(state))?;
+        check_factor("Wᵀ", &factors.wt, &factors.wt.row_sums())?;
+        check_factor("H", &factors.h, &factors.h.row_sums())?;
+        Run::new(self, factors, settings, Some(state))
     }
 
     /// The certificate of given factors.

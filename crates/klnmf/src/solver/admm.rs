@@ -13,10 +13,10 @@
 //! is.
 
 use super::method::{Built, Factors, Method, Pair};
-use super::{Setup, Side, State, Update};
+use super::{Setup, Side, Store, Update};
 use crate::linalg::{View, cholesky, cholesky_solve, gram, matmul};
 use crate::matrix::Matrix;
-use crate::parallel::{Pool, total};
+use crate::parallel::Pool;
 use crate::{Mat, Result, Scalar, kernel};
 
 /// Columns of an n × m array, or rows of Y, that one task works on.
@@ -25,13 +25,10 @@ const PANEL: usize = 32;
 /// The penalty where none is given, for a V of mean 1.
 const RHO: f64 = 10.0;
 
-/// The names of its arrays in a stored state.
-const ARRAYS: [&str; 6] = ["y", "z", "alpha_y", "alpha_z", "alpha_x", "x"];
-
 /// The splitting variables and their multipliers.
-pub struct Admm<'a, T> {
+struct Admm<'a, V, T> {
     pool: &'a Pool,
-    v: Matrix<'a, T>,
+    v: Matrix<'a, V>,
     update: Update,
     rho: T,
     /// The unit in which V is measured, and its square root for the factors.
@@ -49,10 +46,10 @@ pub struct Admm<'a, T> {
 
 /// See [`Solver::Admm`](crate::Solver::Admm), and [`Solver::AdmmAuthors`](crate::Solver::AdmmAuthors), where
 /// ρ is given.
-pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
-    let (pool, v, rho) = (setup.pool, setup.columns, setup.settings.rho);
+pub fn admm<'a, V: Scalar, T: Scalar>(setup: &Setup<'a, V>, factors: &Pair<T>) -> Built<'a, T> {
+    let (pool, v, rho) = (&setup.problem.pool, setup.problem.matrix(), setup.settings.rho);
     let (r, n, m) = (factors.h.rows(), factors.wt.cols(), factors.h.cols());
-    let mean = total(setup.data[0].sums().iter().copied()) / (n as f64 * m as f64);
+    let mean = setup.problem.sum / (n as f64 * m as f64);
     let unit = if rho.is_some() || mean == 0.0 { 1.0 } else { mean };
     let root = T::from_f64(unit.sqrt());
     let mut new = Admm {
@@ -77,7 +74,7 @@ pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a
     Ok(Box::new(new))
 }
 
-impl<T: Scalar> Admm<'_, T> {
+impl<V: Scalar, T: Scalar> Admm<'_, V, T> {
     /// X, then α_X: YZ is formed in the place of X + α_X/ρ, which it becomes again.
     fn update_x(&mut self) {
         let n = self.yt.cols();
@@ -92,7 +89,7 @@ impl<T: Scalar> Admm<'_, T> {
     }
 }
 
-impl<T: Scalar> Method<T> for Admm<'_, T> {
+impl<V: Scalar, T: Scalar> Method<T> for Admm<'_, V, T> {
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
         let (h_moves, w_moves) = (self.update.moves(Side::H), self.update.moves(Side::W));
         let Factors { wt, h } = factors;
@@ -118,17 +115,13 @@ impl<T: Scalar> Method<T> for Admm<'_, T> {
         rescale(wt, self.root, w_moves);
     }
 
-    fn save(&self, state: &mut State) {
-        let Self { yt, z, alpha_y, alpha_z, alpha_x, x, .. } = self;
-        for (name, array) in ARRAYS.iter().zip([yt, z, alpha_y, alpha_z, alpha_x, x]) {
-            state.put_array(name, array);
-        }
-    }
-
-    fn load(&mut self, state: &State) -> Result<()> {
-        let Self { yt, z, alpha_y, alpha_z, alpha_x, x, .. } = self;
-        let arrays = [yt, z, alpha_y, alpha_z, alpha_x, x];
-        ARRAYS.iter().zip(arrays).try_for_each(|(name, array)| state.fill(name, array))
+    fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
+        store.array("y", &mut self.yt)?;
+        store.array("z", &mut self.z)?;
+        store.array("alpha_y", &mut self.alpha_y)?;
+        store.array("alpha_z", &mut self.alpha_z)?;
+        store.array("alpha_x", &mut self.alpha_x)?;
+        store.array("x", &mut self.x)
     }
 }
 
@@ -170,14 +163,14 @@ fn update_factor<T: Scalar>(
 }
 
 /// For a column: `x` holds YZ and becomes X + α/ρ with the new X and the new α.
-fn x_step<T: Scalar>(v: &[T], unit: T, rho: T, x: &mut [T], alpha: &mut [T]) {
+fn x_step<V: Scalar, T: Scalar>(v: &[V], unit: T, rho: T, x: &mut [T], alpha: &mut [T]) {
     let (two, four_rho) = (T::from_f64(2.0), T::from_f64(4.0) * rho / unit);
     kernel::simd(
         #[inline(always)]
         || {
             for ((x, alpha), v) in x.iter_mut().zip(alpha).zip(v) {
                 let b = rho * *x - *alpha - T::ONE;
-                let next = (b + (b * b + four_rho * *v).sqrt()) / (two * rho);
+                let next = (b + (b * b + four_rho * T::from_f64(v.to_f64())).sqrt()) / (two * rho);
                 *alpha += rho * (next - *x);
                 *x = next + *alpha / rho;
             }

@@ -7,10 +7,11 @@
 //! work than that one did. Work is counted, not timed, so the choice is the same on every machine.
 
 use super::extrapolated::{Extrapolated, Momentum};
+use super::fpa::FPA;
 use super::method::{Built, HalfStep, Local, Method, Pair};
-use super::mu::Mu;
+use super::mu::MU;
 use super::newton::Newton;
-use super::{Setup, Side, State};
+use super::{Setup, Side, Store};
 use crate::block::DictionaryParts;
 use crate::{Result, Scalar};
 
@@ -56,34 +57,13 @@ impl Stage {
     }
 }
 
-impl Stage {
-    fn save(self, state: &mut State) {
-        let (stage, to_beat) = match self {
-            Stage::WarmUp => (0.0, 0.0),
-            Stage::Newton => (1.0, 0.0),
-            Stage::Cheap { to_beat } => (2.0, to_beat),
-        };
-        state.put("stage", stage);
-        state.put("to_beat", to_beat);
-    }
-
-    fn load(state: &State) -> Result<Self> {
-        let to_beat = state.number("to_beat")?;
-        Ok(match state.number("stage")? {
-            0.0 => Stage::WarmUp,
-            1.0 => Stage::Newton,
-            _ => Stage::Cheap { to_beat },
-        })
-    }
-}
-
 /// Extrapolated multiplicative updates and block Newton steps in turn.
-pub struct Auto<'a, T: Scalar> {
+struct Auto<'a, T: Scalar> {
     walk: Extrapolated<T, Local<'a, T>>,
+    /// Of multiplicative updates during Newton's stage, else of Newton.
+    other: Momentum<T>,
     gathers: bool,
     newton_only: bool,
-    /// Of multiplicative updates and of Newton.
-    momenta: [Momentum; 2],
     stage: Stage,
     /// Of this window: iterations and work so far, and the divergence it began with.
     iterations: usize,
@@ -91,40 +71,43 @@ pub struct Auto<'a, T: Scalar> {
     f: f64,
 }
 
-/// See [`Solver::Auto`](crate::Solver::Auto).
-pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
-    Ok(Box::new(Auto::new(setup, factors, false)))
+/// See [`Solver::Auto`](crate::Solver::Auto), and [`Solver::Newton`](crate::Solver::Newton): after the warm-up
+/// nothing else, whatever it achieves.
+pub fn auto<'a, T: Scalar, S: Scalar>(
+    setup: &Setup<'a, T>,
+    factors: &Pair<S>,
+    newton_only: bool,
+) -> Built<'a, S> {
+    // Newton falls back to the primal-dual steps, which want the shares.
+    let parts = DictionaryParts { shares: true, ..HalfStep::<S>::parts(&Newton) };
+    let (site, order) = (setup.site(factors, parts), setup.settings.update.order(Side::H));
+    let gathers = site.gathers();
+    let walk = Extrapolated::new(site, order, factors, Momentum::new(&MU, true), Some(&FPA));
+    let (other, stage, f) = (Momentum::new(&Newton, false), Stage::WarmUp, f64::INFINITY);
+    let mut auto = Auto { walk, other, gathers, newton_only, stage, iterations: 0, work: 0.0, f };
+    if setup.begun {
+        auto.enter(Stage::Newton);
+    }
+    Ok(Box::new(auto))
 }
 
-/// See [`Solver::Newton`](crate::Solver::Newton): after the warm-up nothing else, whatever it achieves.
-pub fn build_newton<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
-    Ok(Box::new(Auto::new(setup, factors, true)))
-}
-
-impl<'a, T: Scalar> Auto<'a, T> {
-    fn new(setup: &Setup<'a, T>, factors: &Pair<T>, newton_only: bool) -> Self {
-        // Newton falls back to the primal-dual steps, which want the shares.
-        let parts = DictionaryParts { shares: true, ..HalfStep::<T>::parts(&Newton) };
-        let site = setup.site(factors, parts);
-        let gathers = site.gathers();
-        let walk = Extrapolated::new(site, setup.order(Side::H), factors, true);
-        let (momenta, stage) = (
-            [Momentum::new(true), Momentum::new(false)],
-            if setup.begun { Stage::Newton } else { Stage::WarmUp },
-        );
-        Self { walk, gathers, newton_only, momenta, stage, iterations: 0, work: 0.0, f: f64::INFINITY }
+impl<T: Scalar> Auto<'_, T> {
+    /// Changes the stage, and to the half-step of the new one; whether that is another.
+    fn enter(&mut self, stage: Stage) -> bool {
+        let other = (stage == Stage::Newton) != (self.stage == Stage::Newton);
+        if other {
+            std::mem::swap(&mut self.walk.momentum, &mut self.other);
+        }
+        self.stage = stage;
+        other
     }
 
     /// Some of `steps` steps; how many.
     fn part(&mut self, factors: &mut Pair<T>, steps: usize) -> usize {
         let (r, gathers, failures) = (factors.h.rows(), self.gathers, self.walk.failures);
-        let (newton, [up, any]) = (self.stage == Stage::Newton, &mut self.momenta);
+        let newton = self.stage == Stage::Newton;
         let steps = if newton { steps } else { 1 };
-        if newton {
-            self.walk.sweep(&Newton, any, factors, steps);
-        } else {
-            self.walk.sweep(&Mu, up, factors, steps);
-        }
+        self.walk.sweep(factors, steps);
         self.iterations += steps;
         self.work += work(r, steps, gathers, newton);
         if self.walk.failures > failures {
@@ -139,11 +122,10 @@ impl<'a, T: Scalar> Auto<'a, T> {
         let fell = (self.f / self.walk.f).ln();
         let rate = if fell.is_finite() { fell / self.work } else { 0.0 };
         let stage = if self.newton_only { Stage::Newton } else { self.stage.next(rate, self.walk.failures) };
-        if (stage == Stage::Newton) != (self.stage == Stage::Newton) {
+        if self.enter(stage) {
             self.walk.settle();
         }
-        (self.stage, self.walk.failures) = (stage, 0);
-        (self.iterations, self.work, self.f) = (0, 0.0, self.walk.f);
+        (self.walk.failures, self.iterations, self.work, self.f) = (0, 0, 0.0, self.walk.f);
     }
 }
 
@@ -162,33 +144,24 @@ impl<T: Scalar> Method<T> for Auto<'_, T> {
         }
     }
 
-    fn latest(&self, _: f64) -> Option<Pair<T>> {
-        Some(self.walk.latest())
+    fn latest(&self, divergence: f64) -> Option<Pair<T>> {
+        self.walk.latest(divergence)
     }
 
-    fn save(&self, state: &mut State) {
-        self.walk.save(state);
-        self.stage.save(state);
-        let [up, any] = &self.momenta;
-        let numbers = [
-            ("t.mu", up.t),
-            ("t.newton", any.t),
-            ("window.iterations", self.iterations as f64),
-            ("window.work", self.work),
-            ("window.f", self.f),
-        ];
-        numbers.iter().for_each(|(name, value)| state.put(name, *value));
-    }
-
-    fn load(&mut self, state: &State) -> Result<()> {
-        self.walk.load(state)?;
-        self.stage = Stage::load(state)?;
-        self.momenta[0].t = state.number("t.mu")?;
-        self.momenta[1].t = state.number("t.newton")?;
-        self.iterations = state.number("window.iterations")? as usize;
-        self.work = state.number("window.work")?;
-        self.f = state.number("window.f")?;
-        Ok(())
+    fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
+        let (mut stage, mut to_beat) = match self.stage {
+            Stage::WarmUp => (0, 0.0),
+            Stage::Newton => (1, 0.0),
+            Stage::Cheap { to_beat } => (2, to_beat),
+        };
+        store.count("stage", &mut stage)?;
+        store.number("to_beat", &mut to_beat)?;
+        self.enter([Stage::WarmUp, Stage::Newton, Stage::Cheap { to_beat }][stage.min(2)]);
+        self.walk.carry(store)?;
+        store.number("t.other", &mut self.other.t)?;
+        store.count("window.iterations", &mut self.iterations)?;
+        store.number("window.work", &mut self.work)?;
+        store.number("window.f", &mut self.f)
     }
 }
 

@@ -14,24 +14,25 @@
 //! one, and goes on from there with a half-step that never raises the divergence: the primal-dual one, which
 //! leaves zeros, or the step itself if it is such a one.
 
-use super::fpa::FPA;
-use super::method::{Factors, HalfStep, Local, Site, alternate};
-use super::{Side, State};
+use super::method::{Built, Factors, HalfStep, Local, Method, Pair, Site, alternate};
+use super::mu::MU;
+use super::{Setup, Side, Store};
 use crate::{Result, Scalar};
 
 /// Steps on each factor when it falls back to the primal-dual algorithm.
 const FALLBACK_STEPS: usize = 5;
 
-/// How far to carry on: β = (t − 1)/t⁺ with Nesterov's t⁺ = ½(1 + √(1 + 4t²)).
-pub struct Momentum {
+/// A half-step, and how far to carry on with it: β = (t − 1)/t⁺ with Nesterov's t⁺ = ½(1 + √(1 + 4t²)).
+pub struct Momentum<S: Scalar> {
+    step: &'static dyn HalfStep<S>,
     pub t: f64,
-    /// Only upwards: for a method where what falls may end at zero, and stay.
+    /// Only upwards: for a step where what falls may end at zero, and stay.
     upwards: bool,
 }
 
-impl Momentum {
-    pub fn new(upwards: bool) -> Self {
-        Self { t: 1.0, upwards }
+impl<S: Scalar> Momentum<S> {
+    pub fn new(step: &'static dyn HalfStep<S>, upwards: bool) -> Self {
+        Self { step, t: 1.0, upwards }
     }
 
     fn beta(&self) -> f64 {
@@ -56,6 +57,7 @@ fn next(t: f64) -> f64 {
 pub struct Extrapolated<S: Scalar, P: Site<S>> {
     site: P,
     order: Vec<Side>,
+    pub momentum: Momentum<S>,
     x: Factors<P::Factor>,
     y: Factors<P::Factor>,
     /// y as the present sweep found it.
@@ -67,54 +69,58 @@ pub struct Extrapolated<S: Scalar, P: Site<S>> {
     fallback: Option<&'static dyn HalfStep<S>>,
     /// How often it had to go back to the last good y.
     pub failures: usize,
-    /// Whether y is not x.
-    carried: bool,
+    /// By how much y was carried on; 0 where y is x.
+    beta: f64,
+}
+
+/// See [`Solver::Mue`](crate::Solver::Mue).
+pub fn mue<'a, T: Scalar, S: Scalar>(setup: &Setup<'a, T>, factors: &Pair<S>) -> Built<'a, S> {
+    let (site, order) =
+        (setup.site(factors, HalfStep::<S>::parts(&MU)), setup.settings.update.order(Side::H));
+    Ok(Box::new(Extrapolated::new(site, order, factors, Momentum::new(&MU, true), None)))
 }
 
 impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
-    /// `leaves_zeros`: what it falls back to must do so too. Without it the step must never raise the
-    /// divergence.
-    pub fn new(site: P, order: Vec<Side>, factors: &Factors<P::Factor>, leaves_zeros: bool) -> Self {
-        let fallback = leaves_zeros.then_some(&FPA as &dyn HalfStep<S>);
+    /// Without a fallback the step must never raise the divergence.
+    pub fn new(
+        site: P,
+        order: Vec<Side>,
+        factors: &Factors<P::Factor>,
+        momentum: Momentum<S>,
+        fallback: Option<&'static dyn HalfStep<S>>,
+    ) -> Self {
         let (x, y, found) = (factors.clone(), factors.clone(), factors.clone());
-        Self { site, order, x, y, found, f: f64::INFINITY, fallback, failures: 0, carried: false }
+        Self { site, order, momentum, x, y, found, f: f64::INFINITY, fallback, failures: 0, beta: 0.0 }
     }
 
     /// A sweep from y; `good` takes the y that it began with, if that was good.
-    pub fn sweep(
-        &mut self,
-        step: &dyn HalfStep<S>,
-        momentum: &mut Momentum,
-        good: &mut Factors<P::Factor>,
-        steps: usize,
-    ) {
-        let mut f = self.first(step, steps);
+    pub fn sweep(&mut self, good: &mut Factors<P::Factor>, steps: usize) {
+        let mut f = self.first(steps);
         // What is no number has not fallen.
         let fell = f <= self.f;
-        if self.carried && !fell {
-            momentum.rose();
+        if self.beta > 0.0 && !fell {
+            self.momentum.rose();
             self.settle();
-            f = self.first(step, steps);
+            f = self.first(steps);
         } else if fell {
-            momentum.fell();
+            self.momentum.fell();
         }
         let fell = f <= self.f + self.slack();
         if !fell {
-            return self.go_back(step, good, steps);
+            return self.go_back(good, steps);
         }
         std::mem::swap(good, &mut self.found);
         // The lowest, so that what is let pass as rounding does not add up.
         self.f = self.f.min(f);
-        let beta = momentum.beta();
-        for n in 0..self.order.len() {
-            let side = self.order[n];
+        self.beta = self.momentum.beta();
+        let Momentum { step, upwards, .. } = self.momentum;
+        for (n, &side) in self.order.iter().enumerate() {
             if n > 0 {
                 let (k, y) = self.y.split(side);
                 self.site.half_step(side, step, k, y, steps, false);
             }
-            self.site.carry_on(side, step, self.y.of(side), self.x.of(side), beta, momentum.upwards);
+            self.site.carry_on(side, self.y.of(side), self.x.of(side), self.beta, upwards);
         }
-        self.carried = beta > 0.0;
     }
 
     /// At the end f moves by rounding alone, which is no reason to go back: in f32 one measurement differs
@@ -125,60 +131,50 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
     }
 
     /// The first half-step of a sweep from y, and D there.
-    fn first(&mut self, step: &dyn HalfStep<S>, steps: usize) -> f64 {
+    fn first(&mut self, steps: usize) -> f64 {
         self.site.copy(&self.y, &mut self.found);
-        match self.order.first() {
-            Some(side) => {
-                let (k, y) = self.y.split(*side);
-                self.site.half_step(*side, step, k, y, steps, true)
-            }
-            None => f64::NEG_INFINITY,
-        }
+        let (side, step) = (self.order[0], self.momentum.step);
+        let (k, y) = self.y.split(side);
+        self.site.half_step(side, step, k, y, steps, true)
     }
 
     /// y ← x.
     pub fn settle(&mut self) {
         self.site.copy(&self.x, &mut self.y);
-        self.carried = false;
+        self.beta = 0.0;
     }
 
     /// On from the last good point by a half-step that cannot make it worse.
-    fn go_back(&mut self, step: &dyn HalfStep<S>, good: &Factors<P::Factor>, steps: usize) {
+    fn go_back(&mut self, good: &Factors<P::Factor>, steps: usize) {
         self.failures += 1;
         self.site.copy(good, &mut self.y);
-        let (site, order, y) = (&mut self.site, &self.order, &mut self.y);
+        let (site, order, step, y) = (&mut self.site, &self.order, self.momentum.step, &mut self.y);
         match self.fallback {
             Some(fpa) => alternate(site, order, fpa, y, steps.max(FALLBACK_STEPS)),
             None => (0..steps).for_each(|_| alternate(site, order, step, y, 1)),
         }
         self.site.copy(&self.y, &mut self.x);
-        self.carried = false;
-    }
-
-    /// Where it stands.
-    pub fn latest(&self) -> Factors<P::Factor> {
-        self.x.clone()
+        self.beta = 0.0;
     }
 }
 
-impl<T: Scalar> Extrapolated<T, Local<'_, T>> {
-    pub fn save(&self, state: &mut State) {
-        self.site.save(state);
-        self.x.save("x.", state);
-        self.y.save("y.", state);
-        state.put("f", self.f);
-        state.put("failures", self.failures as f64);
-        state.put("carried", f64::from(u8::from(self.carried)));
+impl<T: Scalar> Method<T> for Extrapolated<T, Local<'_, T>> {
+    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
+        Extrapolated::sweep(self, factors, steps);
     }
 
-    pub fn load(&mut self, state: &State) -> Result<()> {
-        self.site.load(state)?;
-        self.x.load("x.", state)?;
-        self.y.load("y.", state)?;
-        self.f = state.number("f")?;
-        self.failures = state.number("failures")? as usize;
-        self.carried = state.number("carried")? != 0.0;
-        Ok(())
+    fn latest(&self, _: f64) -> Option<Pair<T>> {
+        Some(self.x.clone())
+    }
+
+    fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
+        self.site.carry(store)?;
+        self.x.carry("x.", store)?;
+        self.y.carry("y.", store)?;
+        store.number("t", &mut self.momentum.t)?;
+        store.number("f", &mut self.f)?;
+        store.count("failures", &mut self.failures)?;
+        store.number("beta", &mut self.beta)
     }
 }
 

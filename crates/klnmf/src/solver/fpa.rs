@@ -11,8 +11,7 @@
 //! The form for topic models holds every x on the simplex {x ≥ 0, ΣKx = Σa}, which contains the optimum
 //! anyway. Where some weights are held it does not, and the step is the plain one.
 
-use super::method::{Alternation, Built, Column, HalfStep, Method, Moving, Pair};
-use super::{Setup, Side};
+use super::method::{Column, HalfStep, Moving};
 use crate::Scalar;
 use crate::block::{Block, DictionaryParts, MOST_COLUMNS, Work};
 use crate::kernel::{DualStep, Lanes, LogSums, Ratio, TileMap};
@@ -25,8 +24,6 @@ const LARGEST_WEIGHT: f64 = 8.0;
 const SMALLEST_WEIGHT: f64 = 1e-3;
 /// What a zero weight that wants to grow begins with, as a share of the even spread.
 const WAKE: f64 = 1e-6;
-/// Iterations at the beginning that are multiplicative updates.
-const WARM_UP: usize = 10;
 
 /// The half-step; ω is kept in the columns.
 pub struct Fpa {
@@ -38,31 +35,7 @@ pub static FPA: Fpa = Fpa { prox: Prox::NonNegative };
 /// Weights on the simplex.
 pub static SIMPLEX: Fpa = Fpa { prox: Prox::Simplex };
 
-/// See [`Solver::Fpa`](crate::Solver::Fpa).
-pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
-    Ok(alternation(setup, factors, &FPA))
-}
-
-/// See [`Solver::Simplex`](crate::Solver::Simplex).
-pub fn build_simplex<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
-    Ok(alternation(setup, factors, &SIMPLEX))
-}
-
-fn alternation<'a, T: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Pair<T>,
-    step: &'static Fpa,
-) -> Box<dyn Method<T> + 'a> {
-    let (site, order) = (setup.site(factors, HalfStep::<T>::parts(step)), setup.order(Side::H));
-    let warm_up = if order.len() == 2 && !setup.begun { WARM_UP } else { 0 };
-    Box::new(Alternation { site, step, order, warm_up })
-}
-
 impl<S: Scalar> HalfStep<S> for Fpa {
-    fn name(&self) -> &'static str {
-        if self.prox == Prox::Simplex { "simplex" } else { "fpa" }
-    }
-
     fn parts(&self) -> DictionaryParts {
         DictionaryParts { shares: true, arrays: true, ..DictionaryParts::default() }
     }

@@ -21,52 +21,45 @@
 //! what the other readings of the page come to.
 
 use super::method::{Built, Method, Pair};
-use super::{Setup, Side, State, Update};
+use super::{Setup, Side, Store, Update};
 use crate::block::{Block, DictionaryParts, HalfProblem, MOST_COLUMNS, Terms, Work};
-use crate::kernel::{DualStep, Lanes, Ratio, TileMap};
+use crate::kernel::{DualStep, Keep};
 use crate::linalg::{gram, spectral_norm};
 use crate::matrix::{Mat, transpose_into};
 use crate::primal_dual::{PrimalDual, Prox};
 use crate::{Result, Scalar};
 
 /// The dual and the extrapolated factors, which persist.
-pub struct FpaAuthors<'a, T> {
+struct FpaAuthors<'a, T> {
     halves: [HalfProblem<'a, T>; 2],
     /// χ (n × m) and χᵀ (m × n); only the one that belongs to the half-step under way is up to date.
     chi: [Mat<T>; 2],
     /// x̄ for H and for Wᵀ.
     x_bar: [Mat<T>; 2],
-    update: Update,
-    /// What moves first; χ is up to date for it between two sweeps.
-    first: Side,
+    /// What moves, in order; χ is up to date for the first between two sweeps.
+    order: Vec<Side>,
+    /// As printed, and both factors move.
+    switches: bool,
+}
+
+/// See [`Solver::FpaAuthors`](crate::Solver::FpaAuthors) and [`Solver::FpaPrinted`](crate::Solver::FpaPrinted).
+pub fn fpa_authors<'a, T: Scalar, S: Scalar>(
+    setup: &Setup<'a, T>,
+    factors: &Pair<S>,
     printed: bool,
-}
-
-/// See [`Solver::FpaAuthors`](crate::Solver::FpaAuthors).
-pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
-    make(setup, factors, false)
-}
-
-/// See [`Solver::FpaPrinted`](crate::Solver::FpaPrinted).
-pub fn build_printed<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
-    make(setup, factors, true)
-}
-
-fn make<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>, printed: bool) -> Built<'a, T> {
-    let (n, m, r) = (factors.wt.cols(), factors.h.cols(), factors.h.rows());
-    let half = |data| HalfProblem::new(data, setup.pool, r, DictionaryParts::default(), Terms::default());
+) -> Built<'a, S> {
+    let (n, m, r, update) = (factors.wt.cols(), factors.h.cols(), factors.h.rows(), setup.settings.update);
+    let halves = setup.problem.halves.each_ref().map(|half| {
+        HalfProblem::new(half.blocks(), &setup.problem.pool, r, DictionaryParts::default(), Terms::default())
+    });
     let chi = [Mat::try_zeros(n, m)?, Mat::try_zeros(m, n)?];
     let x_bar = [factors.h.clone(), factors.wt.clone()];
-    let update = setup.settings.update;
-    let first = match update {
-        Update::Both if !printed => Side::H,
-        Update::H => Side::H,
-        _ => Side::W,
-    };
-    let mut new = FpaAuthors { halves: setup.data.map(half), chi, x_bar, update, first, printed };
+    let order = update.order(if printed { Side::W } else { Side::H });
+    let switches = printed && update == Update::Both;
+    let mut new = FpaAuthors { halves, chi, x_bar, order, switches };
     new.start_dual(factors);
-    if first == Side::W {
-        new.turn_dual(0);
+    if new.order[0] == Side::W {
+        new.turn_dual(Side::H);
     }
     Ok(Box::new(new))
 }
@@ -78,18 +71,14 @@ impl<T: Scalar> FpaAuthors<'_, T> {
         self.halves[0].set(&factors.wt);
         let (x, chi) = (self.x_bar[0].as_mut_slice(), self.chi[0].as_mut_slice());
         self.halves[0].for_each((x, r), (chi, n), |b, x, chi, work| {
-            let Work { tile, evidence, .. } = work;
-            let mut keep = KeepRatio { ratio: Ratio { a: b.a }, t: chi };
-            b.pass(x, Some(&mut evidence.g), tile, &mut keep);
-            chi.iter_mut().for_each(|y| *y = -*y);
-            evidence.g.iter_mut().for_each(|g| *g = -*g);
-            divide(b, chi, &evidence.g, T::ZERO);
+            b.pass(x, None, &mut work.tile, &mut Keep { z: &mut *chi, p: b.p, height: b.p });
+            let start = |a: T, z: T| if a > T::ZERO { -a / z } else { T::ZERO };
+            chi.iter_mut().zip(b.a).for_each(|(z, a)| *z = start(*a, *z));
+            divide(b, chi, work, T::ZERO);
         });
     }
 
     fn half_step(&mut self, side: Side, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
-        // What exceeds this is divided by it.
-        let bound = if self.printed && self.update == Update::Both { T::ONE } else { T::INFINITY };
         let (half, side) = (&mut self.halves[side as usize], side as usize);
         half.set(kt);
         let norm = spectral_norm(&gram(kt));
@@ -101,21 +90,18 @@ impl<T: Scalar> FpaAuthors<'_, T> {
             // A column with nothing in it would divide by zero.
             if sum > 0.0 { (T::from_f64(sigma), T::from_f64(tau)) } else { (T::ZERO, T::ZERO) }
         };
-        // x and x̄ travel together as the two halves of a column of 2r entries.
-        let (r, mut pair) = (kt.rows(), stack(x, &self.x_bar[side]));
+        let (x, x_bar) = (x.as_mut_slice(), self.x_bar[side].as_mut_slice());
+        let mut columns: Vec<_> = x.chunks_mut(kt.rows()).zip(x_bar.chunks_mut(kt.rows())).collect();
         half.for_each(
-            (pair.as_mut_slice(), 2 * r),
+            (&mut columns, 1),
             (self.chi[side].as_mut_slice(), kt.cols()),
-            |b, pair, chi, work| {
-                let Work { tile, evidence, .. } = &mut *work;
-                if bound < T::INFINITY {
-                    b.back(chi, &mut evidence.g, tile);
-                    divide(b, chi, &evidence.g, bound);
+            |b, columns, chi, work| {
+                if self.switches {
+                    divide(b, chi, work, T::ONE);
                 }
-                block_steps(b, pair, chi, work, steps, steps_of);
+                block_steps(b, columns, chi, work, steps, steps_of);
             },
         );
-        unstack(&pair, x, &mut self.x_bar[side]);
     }
 
     /// Columns of W to sum 1, and W̄ with them; the rows of H and H̄ the other way, so that WH stays.
@@ -133,36 +119,35 @@ impl<T: Scalar> FpaAuthors<'_, T> {
     }
 
     /// Brings χ into the shape of the other half-step.
-    fn turn_dual(&mut self, from: usize) {
-        let [first, second] = &mut self.chi;
-        let (from, to) = if from == 0 { (first, second) } else { (second, first) };
+    fn turn_dual(&mut self, from: Side) {
+        let [h, w] = &mut self.chi;
+        let (from, to) = if from == Side::H { (h, w) } else { (w, h) };
         transpose_into(self.halves[0].pool, (from.rows(), from.as_slice()), to);
     }
 }
 
 impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
-        let second = if self.first == Side::H { Side::W } else { Side::H };
-        for side in [self.first, second] {
-            if self.printed && self.update == Update::Both {
+        for n in 0..self.order.len() {
+            if self.switches {
                 self.normalize(factors);
             }
-            if self.update.moves(side) {
-                let (kt, x) = factors.split(side);
-                self.half_step(side, kt, x, steps);
-            }
-            if self.update == Update::Both {
-                self.turn_dual(side as usize);
+            let side = self.order[n];
+            let (kt, x) = factors.split(side);
+            self.half_step(side, kt, x, steps);
+            if self.order.len() == 2 {
+                self.turn_dual(side);
             }
         }
     }
 
     /// In f32 rounding would make it no bound.
-    fn duals(&mut self, factors: &mut Pair<T>) -> Option<(Side, Vec<f64>)> {
-        if self.update == Update::Both || size_of::<T>() < size_of::<f64>() {
+    fn duals(&mut self, factors: &Pair<T>) -> Option<(Side, Vec<f64>)> {
+        let &[side] = &self.order[..] else { return None };
+        if size_of::<T>() < size_of::<f64>() {
             return None;
         }
-        let (side, kt) = (self.first, factors.split(self.first).0);
+        let kt = if side == Side::H { &factors.wt } else { &factors.h };
         let (half, chi) = (&mut self.halves[side as usize], &mut self.chi[side as usize]);
         half.set(kt);
         let mut duals = vec![0.0; chi.cols()];
@@ -182,18 +167,11 @@ impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
         Some((side, duals))
     }
 
-    fn save(&self, state: &mut State) {
-        let [h, w] = &self.x_bar;
-        state.put_array("x_bar.h", h);
-        state.put_array("x_bar.w", w);
-        state.put_array("chi", &self.chi[self.first as usize]);
-    }
-
-    fn load(&mut self, state: &State) -> Result<()> {
+    fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
         let [h, w] = &mut self.x_bar;
-        state.fill("x_bar.h", h)?;
-        state.fill("x_bar.w", w)?;
-        state.fill("chi", &mut self.chi[self.first as usize])
+        store.array("x_bar.h", h)?;
+        store.array("x_bar.w", w)?;
+        store.array("chi", &mut self.chi[self.order[0] as usize])
     }
 }
 
@@ -204,8 +182,9 @@ fn violation<T: Scalar>(b: &Block<'_, T>, g: &[T]) -> T {
 }
 
 /// Divides the columns of χ that are infeasible by more than the bound.
-fn divide<T: Scalar>(b: &Block<'_, T>, chi: &mut [T], g: &[T], bound: T) {
-    for (chi, g) in chi.chunks_mut(b.p).zip(g.chunks(b.r)) {
+fn divide<T: Scalar>(b: &Block<'_, T>, chi: &mut [T], work: &mut Work<T>, bound: T) {
+    b.back(chi, &mut work.evidence.g, &mut work.tile);
+    for (chi, g) in chi.chunks_mut(b.p).zip(work.evidence.g.chunks(b.r)) {
         let s = violation(b, g);
         if s > bound {
             chi.iter_mut().for_each(|y| *y = *y / s);
@@ -213,26 +192,25 @@ fn divide<T: Scalar>(b: &Block<'_, T>, chi: &mut [T], g: &[T], bound: T) {
     }
 }
 
-/// The steps of one block; a column with nothing in it gets zero weights.
+/// The steps of one block, whose columns have x and x̄; a column with nothing in it gets zero weights.
 fn block_steps<T: Scalar>(
     b: &Block<'_, T>,
-    pair: &mut [T],
+    columns: &mut [(&mut [T], &mut [T])],
     chi: &mut [T],
     work: &mut Work<T>,
     steps: usize,
     steps_of: impl Fn(f64) -> (T, T),
 ) {
     let Work { tile, evidence, x, x_bar, tau, simplex, .. } = work;
-    let r = b.r;
     let mut sigmas = [T::ZERO; MOST_COLUMNS];
-    for (c, pair) in pair.chunks(2 * r).enumerate() {
-        let (sigma, step) = steps_of(b.sums[c]);
+    for (c, (its_x, its_x_bar)) in columns.iter().enumerate() {
+        let (at, (sigma, step)) = (c * b.r..(c + 1) * b.r, steps_of(b.sums[c]));
         sigmas[c] = sigma;
-        tau[c * r..][..r].fill(step);
-        x[c * r..][..r].copy_from_slice(&pair[..r]);
-        x_bar[c * r..][..r].copy_from_slice(&pair[r..]);
+        tau[at.clone()].fill(step);
+        x[at.clone()].copy_from_slice(its_x);
+        x_bar[at.clone()].copy_from_slice(its_x_bar);
         if b.sums[c] == 0.0 {
-            x[c * r..][..r].fill(T::ZERO);
+            x[at].fill(T::ZERO);
         }
     }
     let g = &mut evidence.g;
@@ -240,36 +218,9 @@ fn block_steps<T: Scalar>(
     for _ in 0..steps {
         primal_dual.step(b, &mut DualStep::by_column(b.a, &sigmas[..b.q], chi));
     }
-    for (c, pair) in pair.chunks_mut(2 * r).enumerate() {
-        pair[..r].copy_from_slice(&primal_dual.x[c * r..][..r]);
-        pair[r..].copy_from_slice(&primal_dual.x_bar[c * r..][..r]);
-    }
-}
-
-/// a/z, which is also kept.
-struct KeepRatio<'a, T> {
-    ratio: Ratio<'a, T>,
-    t: &'a mut [T],
-}
-
-impl<T: Scalar> TileMap<T> for KeepRatio<'_, T> {
-    #[inline(always)]
-    fn map<L: Lanes<T>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
-        let t = self.ratio.map(column, at, live, z);
-        t.store(self.t, at, live);
-        t
-    }
-}
-
-fn stack<T: Scalar>(x: &Mat<T>, bar: &Mat<T>) -> Mat<T> {
-    let r = x.rows();
-    Mat::from_fn(2 * r, x.cols(), |i, j| if i < r { x[(i, j)] } else { bar[(i - r, j)] })
-}
-
-fn unstack<T: Scalar>(pair: &Mat<T>, x: &mut Mat<T>, bar: &mut Mat<T>) {
-    let r = x.rows();
-    for j in 0..x.cols() {
-        x.col_mut(j).copy_from_slice(&pair.col(j)[..r]);
-        bar.col_mut(j).copy_from_slice(&pair.col(j)[r..]);
+    for (c, (its_x, its_x_bar)) in columns.iter_mut().enumerate() {
+        let at = c * b.r..(c + 1) * b.r;
+        its_x.copy_from_slice(&primal_dual.x[at.clone()]);
+        its_x_bar.copy_from_slice(&primal_dual.x_bar[at]);
     }
 }

@@ -1,10 +1,12 @@
 //! What the methods have in common: half-steps, where they are made, and the alternation between the factors.
 
-use super::mu::Mu;
-use super::{Side, State, extrapolated};
-use crate::block::{Block, Blocks, DictionaryParts, HalfProblem, Terms, Work};
-use crate::factorize::Info;
-use crate::parallel::{Pool, total};
+use super::mu::MU;
+use super::smooth::{Prior, bring_to_sums};
+use super::{Setup, Side, Store, extrapolated};
+use crate::block::{Block, DictionaryParts, HalfProblem, Terms, Work};
+use crate::factorize::{Info, Precision};
+use crate::parallel::total;
+use crate::problem::Problem;
 use crate::{Mat, Result, Scalar};
 
 /// Columns of a factor that one task takes.
@@ -35,11 +37,6 @@ impl<F> Factors<F> {
 }
 
 impl<T: Scalar> Factors<Mat<T>> {
-    pub fn copy_from(&mut self, other: &Self) {
-        self.wt.as_mut_slice().copy_from_slice(other.wt.as_slice());
-        self.h.as_mut_slice().copy_from_slice(other.h.as_slice());
-    }
-
     /// The same in another precision.
     pub fn cast<S: Scalar>(&self) -> Pair<S> {
         Factors { wt: self.wt.cast(), h: self.h.cast() }
@@ -59,14 +56,10 @@ impl<T: Scalar> Factors<Mat<T>> {
         scale(&mut self.h, &|x, s| x * s);
     }
 
-    pub fn save(&self, part: &str, state: &mut State) {
-        state.put_array(&format!("{part}w"), &self.wt);
-        state.put_array(&format!("{part}h"), &self.h);
-    }
-
-    pub fn load(&mut self, part: &str, state: &State) -> Result<()> {
-        state.fill(&format!("{part}w"), &mut self.wt)?;
-        state.fill(&format!("{part}h"), &mut self.h)
+    /// As `w` and `h` in a stored state, with `part` before it.
+    pub fn carry(&mut self, part: &str, store: &mut Store<'_>) -> Result<()> {
+        store.array(&format!("{part}w"), &mut self.wt)?;
+        store.array(&format!("{part}h"), &mut self.h)
     }
 }
 
@@ -89,7 +82,7 @@ pub trait Method<T: Scalar>: Send {
 
     /// For the factor that moves, if one alone does: the value of the dual point that the method carries, scaled to
     /// be feasible, column by column. No weights have a divergence below it.
-    fn duals(&mut self, _factors: &mut Pair<T>) -> Option<(Side, Vec<f64>)> {
+    fn duals(&mut self, _factors: &Pair<T>) -> Option<(Side, Vec<f64>)> {
         None
     }
 
@@ -101,16 +94,13 @@ pub trait Method<T: Scalar>: Send {
     /// Tells a method that wants it how far it has come, at moments that do not depend on who watches.
     fn observe(&mut self, _info: &Info) {}
 
-    /// Whether some iterations so far were in f32 although the data are f64.
-    fn is_mixed(&self) -> bool {
-        false
+    /// The precision of its work.
+    fn precision(&self) -> Precision {
+        if size_of::<T>() == 4 { Precision::F32 } else { Precision::F64 }
     }
 
-    /// Puts everything that it carries between iterations, except the factors it shows, into `state`.
-    fn save(&self, state: &mut State);
-
-    /// Takes it back.
-    fn load(&mut self, state: &State) -> Result<()>;
+    /// Stores everything that it carries between iterations, except the factors it shows, or takes it back.
+    fn carry(&mut self, store: &mut Store<'_>) -> Result<()>;
 }
 
 /// What a half-step knows of a column besides its weights.
@@ -145,9 +135,6 @@ pub struct Moving<'a, S> {
 /// The half of the alternation that moves one factor, as a pure function of the data, the dictionary, the
 /// weights and the state of the columns. Columns do not depend on each other.
 pub trait HalfStep<S: Scalar>: Sync {
-    /// Its name, by which another process finds it.
-    fn name(&self) -> &'static str;
-
     /// What it needs of the dictionary and of the workspace.
     fn parts(&self) -> DictionaryParts;
 
@@ -158,19 +145,6 @@ pub trait HalfStep<S: Scalar>: Sync {
 
     /// Moves the weights of some columns.
     fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>);
-
-    /// What the objective has beside the sum over the columns, before a step on H.
-    fn penalty(&self, _wt: &Mat<S>, _h: &Mat<S>, _sums: &[f64]) -> f64 {
-        0.0
-    }
-
-    /// What is left to do with all weights after a half-step.
-    fn finish(&self, side: Side, x: &mut Mat<S>, sums: &[f64]) {
-        self.keep(side, x, sums);
-    }
-
-    /// Brings weights that have been carried on back to where the method keeps them.
-    fn keep(&self, _side: Side, _x: &mut Mat<S>, _sums: &[f64]) {}
 }
 
 /// Makes a half-step on all columns of one half; the objective before it, if `measure`.
@@ -212,15 +186,7 @@ pub trait Site<S: Scalar> {
     ) -> f64;
 
     /// x ← y, y ← y carried on by β times its way from x; upwards only if `upwards`.
-    fn carry_on(
-        &mut self,
-        side: Side,
-        step: &dyn HalfStep<S>,
-        y: &mut Self::Factor,
-        x: &mut Self::Factor,
-        beta: f64,
-        upwards: bool,
-    );
+    fn carry_on(&mut self, side: Side, y: &mut Self::Factor, x: &mut Self::Factor, beta: f64, upwards: bool);
 
     /// `to` ← `from`.
     fn copy(&self, from: &Factors<Self::Factor>, to: &mut Factors<Self::Factor>);
@@ -233,22 +199,27 @@ pub trait Site<S: Scalar> {
 pub struct Local<'a, S> {
     halves: [HalfProblem<'a, S>; 2],
     columns: [Vec<Column>; 2],
+    /// For counts that become weights.
+    prior: Option<Prior>,
+    sum: f64,
 }
 
 impl<'a, S: Scalar> Local<'a, S> {
-    /// For V and Vᵀ, with r atoms of which the first `held` of W do not move.
-    pub fn new(
-        data: [&'a dyn Blocks<S>; 2],
-        pool: &'a Pool,
+    /// For r atoms, of which the first `held` of W do not move.
+    pub fn new<T: Scalar>(
+        problem: &'a Problem<'_, T>,
         r: usize,
         parts: DictionaryParts,
         held: usize,
+        prior: Option<Prior>,
     ) -> Self {
-        let terms = [Terms::default(), Terms { held, ..Terms::default() }];
-        let [h, w] = data;
-        let columns = data.map(|data| vec![Column::default(); data.shape().1]);
-        let half = |data, terms| HalfProblem::new(data, pool, r, parts, terms);
-        Self { halves: [half(h, terms[0]), half(w, terms[1])], columns }
+        let half = |side: Side, held| {
+            let (data, terms) = (problem.halves[side as usize].blocks(), Terms { held, ..Terms::default() });
+            HalfProblem::new(data, &problem.pool, r, parts, terms)
+        };
+        let halves = [half(Side::H, 0), half(Side::W, held)];
+        let columns = [&halves[0], &halves[1]].map(|half| vec![Column::default(); half.data.shape().1]);
+        Self { halves, columns, prior, sum: problem.sum }
     }
 
     /// Whether columns are gathered.
@@ -256,16 +227,10 @@ impl<'a, S: Scalar> Local<'a, S> {
         self.halves[0].data.gathers()
     }
 
-    pub fn save(&self, state: &mut State) {
-        for (name, columns) in ["weights.h", "weights.w"].iter().zip(&self.columns) {
-            state.put_array(name, &Mat::from_fn(1, columns.len(), |_, j| columns[j].weight));
-        }
-    }
-
-    pub fn load(&mut self, state: &State) -> Result<()> {
+    pub fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
         for (name, columns) in ["weights.h", "weights.w"].iter().zip(&mut self.columns) {
-            let mut weights = Mat::<f64>::zeros(1, columns.len());
-            state.fill(name, &mut weights)?;
+            let mut weights = Mat::from_fn(1, columns.len(), |_, j| columns[j].weight);
+            store.array(name, &mut weights)?;
             columns.iter_mut().zip(weights.as_slice()).for_each(|(column, w)| column.weight = *w);
         }
         Ok(())
@@ -285,26 +250,22 @@ impl<S: Scalar> Site<S> for Local<'_, S> {
         measure: bool,
     ) -> f64 {
         let (half, columns) = (&mut self.halves[side as usize], &mut self.columns[side as usize]);
-        let penalty = if measure { step.penalty(k, x, half.data.sums()) } else { 0.0 };
+        let Some(prior) = self.prior else {
+            return half_step(half, step, k, x, columns, steps, measure);
+        };
+        let penalty = if measure { prior.penalty(k, x, half.data.sums()) } else { 0.0 };
         let value = half_step(half, step, k, x, columns, steps, measure);
-        step.finish(side, x, half.data.sums());
+        prior.weigh(side, x, half.data.sums());
         value + penalty
     }
 
-    fn carry_on(
-        &mut self,
-        side: Side,
-        step: &dyn HalfStep<S>,
-        y: &mut Mat<S>,
-        x: &mut Mat<S>,
-        beta: f64,
-        upwards: bool,
-    ) {
-        let half = &self.halves[side as usize];
-        let (r, y_all, x_all) = (y.rows(), y.as_mut_slice(), x.as_mut_slice());
-        half.pool
-            .panels(PIECE, (y_all, r), (x_all, r), |_, y, x| extrapolated::carry_on(y, x, beta, upwards));
-        step.keep(side, y, half.data.sums());
+    fn carry_on(&mut self, side: Side, y: &mut Mat<S>, x: &mut Mat<S>, beta: f64, upwards: bool) {
+        let (half, r) = (&self.halves[side as usize], y.rows());
+        let both = ((y.as_mut_slice(), r), (x.as_mut_slice(), r));
+        half.pool.panels(PIECE, both.0, both.1, |_, y, x| extrapolated::carry_on(y, x, beta, upwards));
+        if self.prior.is_some() {
+            bring_to_sums(side, y, half.data.sums());
+        }
     }
 
     fn copy(&self, from: &Pair<S>, to: &mut Pair<S>) {
@@ -317,39 +278,47 @@ impl<S: Scalar> Site<S> for Local<'_, S> {
     }
 
     fn sum(&self) -> f64 {
-        total(self.halves[0].data.sums().iter().copied())
+        self.sum
     }
 }
 
 /// The alternation: some steps on one factor, as many on the other.
-pub struct Alternation<'a, S: Scalar> {
-    pub site: Local<'a, S>,
-    pub step: &'static dyn HalfStep<S>,
+struct Alternation<'a, S: Scalar> {
+    site: Local<'a, S>,
+    step: &'static dyn HalfStep<S>,
     /// What moves, in this order.
-    pub order: Vec<Side>,
+    order: Vec<Side>,
     /// Iterations that are still to be multiplicative updates of both factors in turn. A random start has
     /// little to say, and a method that follows it closely ends in a poor local optimum.
-    pub warm_up: usize,
+    warm_up: usize,
+}
+
+/// The alternation of a half-step, after some iterations of multiplicative updates.
+pub fn alternation<'a, T: Scalar, S: Scalar>(
+    setup: &Setup<'a, T>,
+    factors: &Pair<S>,
+    step: &'static dyn HalfStep<S>,
+    first: Side,
+    warm_up: usize,
+) -> Built<'a, S> {
+    let (site, order) = (setup.site(factors, step.parts()), setup.settings.update.order(first));
+    let warm_up = if order.len() == 2 && !setup.begun { warm_up } else { 0 };
+    Ok(Box::new(Alternation { site, step, order, warm_up }))
 }
 
 impl<T: Scalar> Method<T> for Alternation<'_, T> {
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
         if self.warm_up > 0 {
             self.warm_up = self.warm_up.saturating_sub(steps);
-            (0..steps).for_each(|_| alternate(&mut self.site, &self.order, &Mu, factors, 1));
+            (0..steps).for_each(|_| alternate(&mut self.site, &self.order, &MU, factors, 1));
         } else {
             alternate(&mut self.site, &self.order, self.step, factors, steps);
         }
     }
 
-    fn save(&self, state: &mut State) {
-        state.put("warm_up", self.warm_up as f64);
-        self.site.save(state);
-    }
-
-    fn load(&mut self, state: &State) -> Result<()> {
-        self.warm_up = state.number("warm_up")? as usize;
-        self.site.load(state)
+    fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
+        store.count("warm_up", &mut self.warm_up)?;
+        self.site.carry(store)
     }
 }
 

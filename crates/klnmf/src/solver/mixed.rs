@@ -5,11 +5,11 @@
 //! f64 as soon as ten iterations, after the first ten, lower the divergence by less than 1e-6 of ΣV, which is
 //! where the rounding errors of f32 begin to tell.
 
-use super::method::{Method, Pair};
-use super::{Build, Builder, Setup, State, Update};
-use crate::factorize::Info;
+use super::method::{Built, Method, Pair};
+use super::{Setup, State, Store, Update, build};
+use crate::factorize::{Info, Precision};
 use crate::matrix::Matrix;
-use crate::{Result, kernel};
+use crate::{Result, Scalar, Solver, kernel};
 use rayon::prelude::*;
 
 /// What f32 can tell from the rest of the divergence, in units of ΣV.
@@ -19,136 +19,114 @@ const LITTLE: f64 = 1e-6;
 /// and f64 takes over.
 const RANGE: std::ops::RangeInclusive<f64> = 1e-25..=1e25;
 
-/// A method in f32 that gives way to one in f64.
-struct Mixed<'a> {
-    early: Option<Early<'a>>,
-    late: Option<Box<dyn Method<f64> + 'a>>,
-    setup: Setup<'a, f64>,
-    make_late: Build<f64>,
+/// A method in f32 that gives way to one in the precision of the data.
+struct Mixed<'a, T: Scalar> {
+    phase: Phase<'a, T>,
+    setup: Setup<'a, T>,
     /// The divergence when it was last told, and how often it was.
     divergence: f64,
     told: usize,
 }
 
+enum Phase<'a, T> {
+    Early(Early<'a, T>),
+    Late(Box<dyn Method<T> + 'a>),
+}
+
 /// What there is while the work is in f32.
-struct Early<'a> {
+struct Early<'a, T> {
     method: Box<dyn Method<f32> + 'a>,
     factors: Pair<f32>,
     over: bool,
     /// The factors that it began with and their divergence: those of a start that is a solution already may
     /// be better than all that f32 can do.
-    start: Pair<f64>,
+    start: Pair<T>,
     divergence: f64,
 }
 
-/// The method of the settings with its early iterations in f32, if settings and numbers allow it: then the
-/// factors, whose divergence is given, become normalised. A stored state has decided already.
-pub fn build<'a>(
-    setup: &Setup<'a, f64>,
-    build: &Builder,
-    factors: &mut Pair<f64>,
+/// The method that the settings ask for, from these factors on, whose divergence is given; or from a stored
+/// state on, which has decided already where it works. If it begins in f32, the factors become normalised.
+pub fn method<'a, T: Scalar>(
+    setup: &Setup<'a, T>,
+    factors: &mut Pair<T>,
     divergence: f64,
     state: Option<&State>,
-) -> Result<Option<Box<dyn Method<f64> + 'a>>> {
+) -> Built<'a, T> {
+    let mixed = match state {
+        Some(state) => state.numbers.contains_key("mixed.told"),
+        None => {
+            may_mix(setup) && setup.problem.pool.run(|| normalize_if_fit(setup.problem.matrix(), factors))
+        }
+    };
+    let mut method = if mixed {
+        let (start, narrow) = (factors.clone(), factors.cast());
+        let method = build(setup, &narrow)?;
+        let phase = Phase::Early(Early { method, factors: narrow, over: false, start, divergence });
+        Box::new(Mixed { phase, setup: Setup { begun: true, ..*setup }, divergence, told: 0 })
+    } else {
+        build(setup, factors)?
+    };
+    state.map_or(Ok(()), |state| method.carry(&mut Store::Load(state)))?;
+    Ok(method)
+}
+
+/// Whether the settings allow f32 and want it.
+fn may_mix<T: Scalar>(setup: &Setup<'_, T>) -> bool {
     let settings = setup.settings;
-    if let Some(state) = state {
-        return if state.numbers.contains_key("mixed.told") {
-            let mut mixed = Mixed::new(setup, build, factors, divergence)?;
-            mixed.load(state)?;
-            Ok(Some(Box::new(mixed)))
-        } else {
-            Ok(None)
-        };
-    }
-    let wanted = settings.mixed.unwrap_or(settings.solver == crate::Solver::Auto);
     let allowed = settings.solver.spec().may_mix && settings.update == Update::Both && settings.fixed == 0;
-    if !wanted || !allowed {
-        return Ok(None);
-    }
+    allowed && size_of::<T>() == 8 && settings.mixed.unwrap_or(settings.solver == Solver::Auto)
+}
+
+/// Normalises the factors if f32 can then stand in for f64; whether it can.
+fn normalize_if_fit<T: Scalar>(v: Matrix<'_, T>, factors: &mut Pair<T>) -> bool {
     let mut normal = factors.clone();
     normal.normalize(0);
-    if !setup.pool.run(|| fits(setup.columns, &normal)) {
-        return Ok(None);
+    let in_range = |x: &T| *x == T::ZERO || RANGE.contains(&x.to_f64());
+    let all = |numbers: &[T]| numbers.par_chunks(1 << 16).all(|chunk| chunk.iter().all(in_range));
+    let fit = all(v.values) && all(normal.wt.as_slice()) && all(normal.h.as_slice());
+    if fit {
+        *factors = normal;
     }
-    *factors = normal;
-    Ok(Some(Box::new(Mixed::new(setup, build, factors, divergence)?)))
+    fit
 }
 
-/// Data in f32 have no second precision.
-pub fn never<'a>(
-    _: &Setup<'a, f32>,
-    _: &Builder,
-    _: &mut Pair<f32>,
-    _: f64,
-    _: Option<&State>,
-) -> Result<Option<Box<dyn Method<f32> + 'a>>> {
-    Ok(None)
-}
-
-/// Whether f32 can stand in for f64.
-fn fits(v: Matrix<'_, f64>, factors: &Pair<f64>) -> bool {
-    let in_range = |x: &f64| *x == 0.0 || RANGE.contains(x);
-    let all = |numbers: &[f64]| numbers.iter().all(in_range);
-    let fits = v.values.par_chunks(1 << 16).all(all);
-    fits && all(factors.wt.as_slice()) && all(factors.h.as_slice())
-}
-
-impl<'a> Mixed<'a> {
-    fn new(setup: &Setup<'a, f64>, build: &Builder, start: &Pair<f64>, divergence: f64) -> Result<Self> {
-        let &Setup { settings, pool, data, columns, narrow, .. } = setup;
-        // Methods that may mix do not read V by columns.
-        let none = Matrix::by_columns(0, 0, &[]);
-        let early = Setup { settings, pool, data: narrow, columns: none, narrow, begun: false };
-        let late = Setup { settings, pool, data, columns, narrow, begun: true };
-        let factors = start.cast();
-        let method = (build.f32)(&early, &factors)?;
-        let early = Early { method, factors, over: false, start: start.clone(), divergence };
-        Ok(Self { early: Some(early), late: None, setup: late, make_late: build.f64, divergence, told: 0 })
-    }
-
-    /// The method in f64 takes over.
-    fn switch(&mut self, factors: &mut Pair<f64>) {
-        if let Some(early) = self.early.take()
-            && self.divergence > early.divergence
+impl<T: Scalar> Method<T> for Mixed<'_, T> {
+    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
+        if let Phase::Early(early) = &mut self.phase
+            && early.over
         {
-            factors.copy_from(&early.start);
-        }
-        let late = (self.make_late)(&self.setup, factors);
-        self.late = Some(
-            late.expect("the same method was made in f32, and methods that may mix keep no large arrays"),
-        );
-    }
-}
-
-impl Method<f64> for Mixed<'_> {
-    fn sweep(&mut self, factors: &mut Pair<f64>, steps: usize) {
-        if self.early.as_ref().is_some_and(|early| early.over) {
-            self.switch(factors);
-        }
-        match (&mut self.early, &mut self.late) {
-            (Some(early), _) => {
-                early.method.sweep(&mut early.factors, steps);
-                widen(&early.factors, factors);
+            if self.divergence > early.divergence {
+                *factors = early.start.clone();
             }
-            (None, Some(late)) => late.sweep(factors, steps),
-            (None, None) => {}
+            let late = build(&self.setup, factors);
+            self.phase = Phase::Late(
+                late.expect("the same method was made in f32, and methods that may mix keep no large arrays"),
+            );
+        }
+        match &mut self.phase {
+            Phase::Early(early) => {
+                early.method.sweep(&mut early.factors, steps);
+                kernel::convert(early.factors.wt.as_slice(), factors.wt.as_mut_slice());
+                kernel::convert(early.factors.h.as_slice(), factors.h.as_mut_slice());
+            }
+            Phase::Late(late) => late.sweep(factors, steps),
         }
     }
 
-    fn latest(&self, divergence: f64) -> Option<Pair<f64>> {
-        match (&self.early, &self.late) {
-            (Some(early), _) if divergence > early.divergence => Some(early.start.clone()),
-            (Some(early), _) => early.method.latest(divergence).map(|latest| latest.cast()),
-            (None, late) => late.as_ref()?.latest(divergence),
+    fn latest(&self, divergence: f64) -> Option<Pair<T>> {
+        match &self.phase {
+            Phase::Early(early) if divergence > early.divergence => Some(early.start.clone()),
+            Phase::Early(early) => early.method.latest(divergence).map(|latest| latest.cast()),
+            Phase::Late(late) => late.latest(divergence),
         }
     }
 
     fn wants_progress(&self) -> bool {
-        self.early.is_some()
+        matches!(self.phase, Phase::Early(_))
     }
 
     fn observe(&mut self, info: &Info) {
-        if let Some(early) = &mut self.early {
+        if let Phase::Early(early) = &mut self.phase {
             let fell = self.divergence - info.divergence > LITTLE * info.sum;
             // Multiplicative updates come first, and some starts they cannot move.
             self.told += 1;
@@ -157,50 +135,27 @@ impl Method<f64> for Mixed<'_> {
         }
     }
 
-    fn is_mixed(&self) -> bool {
-        true
+    fn precision(&self) -> Precision {
+        Precision::Mixed
     }
 
-    fn save(&self, state: &mut State) {
-        state.put("mixed.told", self.told as f64);
-        state.put("mixed.divergence", self.divergence);
-        if let Some(late) = &self.late {
-            return late.save(state);
+    fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
+        store.count("mixed.told", &mut self.told)?;
+        store.number("mixed.divergence", &mut self.divergence)?;
+        let mut late = !self.wants_progress();
+        store.flag("mixed.late", &mut late)?;
+        if late && let Phase::Early(early) = &self.phase {
+            self.phase = Phase::Late(build(&self.setup, &early.start)?);
         }
-        if let Some(early) = &self.early {
-            let mut inner = State::new(state.solver);
-            early.method.save(&mut inner);
-            early.factors.save("", &mut inner);
-            state.put_part("f32", inner);
-            early.start.save("start.", state);
-            state.put("start.divergence", early.divergence);
-            state.put("f32.over", f64::from(u8::from(early.over)));
+        match &mut self.phase {
+            Phase::Early(early) => {
+                early.method.carry(store)?;
+                early.factors.carry("f32.", store)?;
+                early.start.carry("start.", store)?;
+                store.flag("f32.over", &mut early.over)?;
+                store.number("start.divergence", &mut early.divergence)
+            }
+            Phase::Late(late) => late.carry(store),
         }
     }
-
-    fn load(&mut self, state: &State) -> Result<()> {
-        self.told = state.number("mixed.told")? as usize;
-        self.divergence = state.number("mixed.divergence")?;
-        let Some(early) = &mut self.early else { return Ok(()) };
-        if state.numbers.contains_key("f32.over") {
-            let inner = state.part("f32");
-            early.method.load(&inner)?;
-            early.factors.load("", &inner)?;
-            early.start.load("start.", state)?;
-            early.divergence = state.number("start.divergence")?;
-            early.over = state.number("f32.over")? != 0.0;
-            return Ok(());
-        }
-        let factors = early.start.clone();
-        self.early = None;
-        let mut late = (self.make_late)(&self.setup, &factors)?;
-        late.load(state)?;
-        self.late = Some(late);
-        Ok(())
-    }
-}
-
-fn widen(from: &Pair<f32>, to: &mut Pair<f64>) {
-    kernel::convert(from.wt.as_slice(), to.wt.as_mut_slice());
-    kernel::convert(from.h.as_slice(), to.h.as_mut_slice());
 }

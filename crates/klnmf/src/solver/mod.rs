@@ -8,18 +8,20 @@ mod fpa_authors;
 pub(crate) mod method;
 mod mixed;
 pub(crate) mod mu;
-pub(crate) mod mue;
 pub(crate) mod newton;
 pub(crate) mod smooth;
 mod state;
 
-pub use state::State;
+pub use state::{State, Store, missing};
 
-use crate::block::{Blocks, DictionaryParts};
-use crate::matrix::Matrix;
-use crate::parallel::Pool;
+use crate::block::DictionaryParts;
+use crate::problem::Problem;
 use crate::{Error, Result, Scalar, Settings};
-use method::{Built, HalfStep, Local, Pair};
+use admm::admm;
+use auto::auto;
+use extrapolated::mue;
+use fpa_authors::fpa_authors;
+use method::{Built, HalfStep, Local, Pair, alternation};
 use std::fmt;
 use std::str::FromStr;
 
@@ -49,18 +51,7 @@ pub struct Spec {
     /// What is added inside the logarithm of the divergence that it reports: the authors' programs add the
     /// epsilon of f64.
     pub(crate) epsilon: f64,
-    pub(crate) build: Builder,
 }
-
-/// How a method is made, in either precision. The functions are compiled here, not again in every crate that
-/// uses them.
-pub(crate) struct Builder {
-    f32: Build<f32>,
-    f64: Build<f64>,
-}
-
-/// Makes a method that starts from given factors.
-type Build<T> = for<'a> fn(&Setup<'a, T>, &Pair<T>) -> Built<'a, T>;
 
 /// What most methods have in common.
 const PLAIN: Spec = Spec {
@@ -74,16 +65,15 @@ const PLAIN: Spec = Spec {
     inner_sparse: 1,
     may_mix: true,
     epsilon: 0.0,
-    build: Builder { f32: mu::build, f64: mu::build },
 };
 
 /// What the authors' programs have in common.
 const AUTHORS: Spec =
     Spec { holds_parts: false, never_rises: false, may_mix: false, epsilon: f64::EPSILON, ..PLAIN };
 
-/// Makes the enumeration, the list and the description of all solvers from one row for each.
+/// Makes the enumeration, the list, the description and the making of all solvers from one row for each.
 macro_rules! solvers {
-    ($($(#[$default:ident])? $solver:ident, $name:literal, $help:literal, $build:path,
+    ($($(#[$default:ident])? $solver:ident, $name:literal, $help:literal, $build:ident($($with:expr),*),
        { $($field:ident: $value:expr),* }, $like:ident;)*) => {
         /// The method that [`factorize`](crate::factorize) alternates with; [`Solver::spec`] describes it.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,50 +92,59 @@ macro_rules! solvers {
                     $(Solver::$solver => &Spec {
                         name: $name,
                         help: $help,
-                        build: Builder { f32: $build, f64: $build },
                         $($field: $value,)*
                         ..$like
                     },)*
                 }
             }
         }
+
+        /// The method of the settings, which works in S whatever the data, from given factors on.
+        fn build<'a, T: Scalar, S: Scalar>(setup: &Setup<'a, T>, factors: &Pair<S>) -> Built<'a, S> {
+            match setup.settings.solver {
+                $(Solver::$solver => $build(setup, factors $(, $with)*),)*
+            }
+        }
     };
 }
+
+/// Iterations of multiplicative updates before others.
+const WARM_UP: usize = 10;
 
 solvers! {
     #[default]
     Auto, "auto", "Starts with mue, switches to newton, and returns to mue if newton makes less progress per unit of \
-    work; early iterations run in f32", auto::build, { inner_sparse: 2 }, PLAIN;
+    work; early iterations run in f32", auto(false), { inner_sparse: 2 }, PLAIN;
 
     Fpa, "fpa", "First-order primal-dual algorithm of the paper, with step sizes adapted to every column",
-    fpa::build, { inner: 5, inner_sparse: 5 }, PLAIN;
+    alternation(&fpa::FPA, Side::H, WARM_UP), { inner: 5, inner_sparse: 5 }, PLAIN;
 
     Simplex, "simplex", "fpa with every column projected onto a simplex: the paper's variant for topic models",
-    fpa::build_simplex, { inner: 5, inner_sparse: 5 }, PLAIN;
+    alternation(&fpa::SIMPLEX, Side::H, WARM_UP), { inner: 5, inner_sparse: 5 }, PLAIN;
 
     Mu, "mu", "Multiplicative updates of Lee and Seung, an EM algorithm: the simplest method",
-    mu::build, { leaves_zero: false }, PLAIN;
+    alternation(&mu::MU, Side::H, 0), { leaves_zero: false }, PLAIN;
 
     Mue, "mue", "Multiplicative updates with extrapolation, undone when the divergence increases",
-    mue::build, { leaves_zero: false }, PLAIN;
+    mue(), { leaves_zero: false }, PLAIN;
 
     Newton, "newton", "Newton's method on blocks of four weights with extrapolation, after ten iterations of mue",
-    auto::build_newton, { inner_sparse: 2 }, PLAIN;
+    auto(true), { inner_sparse: 2 }, PLAIN;
 
     Admm, "admm", "Alternating direction method of multipliers of Sun and Févotte, with the penalty rho",
-    admm::build, { dense_only: true, holds_parts: false, never_rises: false, may_mix: false }, PLAIN;
+    admm(), { dense_only: true, holds_parts: false, never_rises: false, may_mix: false }, PLAIN;
 
     FpaAuthors, "fpa-authors", "The paper's own fpa program, repeated step for step for comparisons",
-    fpa_authors::build, { dense_only: true, inner: 5, inner_sparse: 5 }, AUTHORS;
+    fpa_authors(false), { dense_only: true, inner: 5, inner_sparse: 5 }, AUTHORS;
 
     FpaPrinted, "fpa-printed", "The paper's Algorithm 2 as printed, with the sign that converges, for comparisons",
-    fpa_authors::build_printed, { dense_only: true, inner: 5, inner_sparse: 5, epsilon: 0.0 }, AUTHORS;
+    fpa_authors(true), { dense_only: true, inner: 5, inner_sparse: 5, epsilon: 0.0 }, AUTHORS;
 
     MuAuthors, "mu-authors", "The paper's own mu program, repeated step for step for comparisons: W before H",
-    mu::build_authors, { leaves_zero: false, never_rises: true }, AUTHORS;
+    alternation(&mu::MU, Side::W, 0), { leaves_zero: false, never_rises: true }, AUTHORS;
 
     AdmmAuthors, "admm-authors", "The paper's own admm program, repeated step for step for comparisons; it needs rho",
-    admm::build, { dense_only: true }, AUTHORS;
+    admm(), { dense_only: true }, AUTHORS;
 }
 
 impl Solver {
@@ -190,6 +189,12 @@ impl Update {
             Side::W => self != Update::H,
         }
     }
+
+    /// The factors that move, in order.
+    fn order(self, first: Side) -> Vec<Side> {
+        let both = if first == Side::H { [Side::H, Side::W] } else { [Side::W, Side::H] };
+        both.into_iter().filter(|side| self.moves(*side)).collect()
+    }
 }
 
 /// Which factor moves.
@@ -202,36 +207,25 @@ pub enum Side {
 }
 
 /// What a method is made from.
+#[derive(Clone, Copy)]
 pub struct Setup<'a, T: Scalar> {
+    pub problem: &'a Problem<'a, T>,
     pub settings: &'a Settings,
-    pub pool: &'a Pool,
-    /// V and Vᵀ as blocks.
-    pub data: [&'a dyn Blocks<T>; 2],
-    /// V by columns.
-    pub columns: Matrix<'a, T>,
-    /// The same as `data` in f32, for a method that begins in it.
-    pub narrow: [&'a dyn Blocks<f32>; 2],
     /// The factors come from this method already, and there is nothing to warm up.
     pub begun: bool,
 }
 
 impl<'a, T: Scalar> Setup<'a, T> {
     /// The place in which half-steps are made.
-    pub(crate) fn site(&self, factors: &Pair<T>, parts: DictionaryParts) -> Local<'a, T> {
-        Local::new(self.data, self.pool, factors.h.rows(), parts, self.settings.fixed)
-    }
-
-    /// The factors that move, in order.
-    pub(crate) fn order(&self, first: Side) -> Vec<Side> {
-        let both = if first == Side::H { [Side::H, Side::W] } else { [Side::W, Side::H] };
-        both.into_iter().filter(|side| self.settings.update.moves(*side)).collect()
+    fn site<S: Scalar>(&self, factors: &Pair<S>, parts: DictionaryParts) -> Local<'a, S> {
+        Local::new(self.problem, factors.h.rows(), parts, self.settings.fixed, None)
     }
 }
 
-/// What is compiled once for each precision, and here; it also seals [`Scalar`].
+/// What is compiled once for each precision, and here, not again in every crate that uses it; it also seals
+/// [`Scalar`].
 pub trait Compiled: Sized {
-    /// The method that the settings ask for, from these factors on, whose divergence is given; or from a
-    /// stored state on.
+    /// See [`mixed::method`].
     fn method<'a>(
         setup: &Setup<'a, Self>,
         factors: &mut Pair<Self>,
@@ -241,14 +235,14 @@ pub trait Compiled: Sized {
     where
         Self: Scalar;
 
-    /// The half-step with this name.
+    /// The half-step with this name, by which another process finds it.
     fn half_step(name: &str) -> Option<&'static dyn HalfStep<Self>>
     where
         Self: Scalar;
 }
 
 macro_rules! compiled {
-    ($t:ident, $mixed:expr) => {
+    ($t:ident) => {
         impl Compiled for $t {
             fn method<'a>(
                 setup: &Setup<'a, $t>,
@@ -256,23 +250,21 @@ macro_rules! compiled {
                 divergence: f64,
                 state: Option<&State>,
             ) -> Built<'a, $t> {
-                let build = &setup.settings.solver.spec().build;
-                if let Some(mixed) = $mixed(setup, build, factors, divergence, state)? {
-                    return Ok(mixed);
-                }
-                let mut method = (build.$t)(setup, factors)?;
-                state.map_or(Ok(()), |state| method.load(state))?;
-                Ok(method)
+                mixed::method(setup, factors, divergence, state)
             }
 
             fn half_step(name: &str) -> Option<&'static dyn HalfStep<$t>> {
-                let all: [&'static dyn HalfStep<$t>; 4] =
-                    [&mu::Mu, &newton::Newton, &fpa::FPA, &fpa::SIMPLEX];
-                all.into_iter().find(|step| step.name() == name)
+                Some(match name {
+                    "mu" => &mu::MU,
+                    "newton" => &newton::Newton,
+                    "fpa" => &fpa::FPA,
+                    "simplex" => &fpa::SIMPLEX,
+                    _ => return None,
+                })
             }
         }
     };
 }
 
-compiled!(f32, mixed::never);
-compiled!(f64, mixed::build);
+compiled!(f32);
+compiled!(f64);

@@ -5,31 +5,22 @@
 //! Each step lowers the divergence or leaves it. A zero stays zero for ever. The updates of single weights do
 //! not need one another, so this also holds where some weights are held.
 
-use super::method::{Alternation, Built, HalfStep, Moving, Pair};
-use super::{Setup, Side};
+use super::method::{HalfStep, Moving};
 use crate::Scalar;
 use crate::block::{DictionaryParts, Work};
 
 /// The half-step has no state of its own.
-pub struct Mu;
-
-/// Parts, W or H first, and no warm-up.
-pub fn build<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
-    let (site, order) = (setup.site(factors, HalfStep::<T>::parts(&Mu)), setup.order(Side::H));
-    Ok(Box::new(Alternation { site, step: &Mu, order, warm_up: 0 }))
+pub struct Mu {
+    /// Only x ← x ∘ g: how much of the data each atom explains, for the [prior](super::smooth) to go on with.
+    counts: bool,
 }
 
-/// The authors' program moves W first.
-pub fn build_authors<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &Pair<T>) -> Built<'a, T> {
-    let (site, order) = (setup.site(factors, HalfStep::<T>::parts(&Mu)), setup.order(Side::W));
-    Ok(Box::new(Alternation { site, step: &Mu, order, warm_up: 0 }))
-}
+/// The multiplicative update.
+pub static MU: Mu = Mu { counts: false };
+/// The counts alone.
+pub static COUNTS: Mu = Mu { counts: true };
 
 impl<S: Scalar> HalfStep<S> for Mu {
-    fn name(&self) -> &'static str {
-        "mu"
-    }
-
     fn parts(&self) -> DictionaryParts {
         DictionaryParts::default()
     }
@@ -44,7 +35,11 @@ impl<S: Scalar> HalfStep<S> for Mu {
                 if measure {
                     columns[c].value = b.value(c, evidence.logs[c], x);
                 }
-                b.cost.multiply(c, x, g);
+                if self.counts {
+                    x.iter_mut().zip(g).for_each(|(x, g)| *x *= *g);
+                } else {
+                    b.cost.multiply(c, x, g);
+                }
             }
         }
     }

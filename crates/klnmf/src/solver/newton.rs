@@ -41,10 +41,6 @@ const QP_TOL: f64 = 1e-3;
 pub struct Newton;
 
 impl<S: Scalar> HalfStep<S> for Newton {
-    fn name(&self) -> &'static str {
-        "newton"
-    }
-
     fn parts(&self) -> DictionaryParts {
         DictionaryParts { atoms: true, arrays: true, ..DictionaryParts::default() }
     }

@@ -14,16 +14,14 @@
 //! the negative logarithm of the posterior under Dirichlet priors with parameters 1 + α and 1 + β, but for a
 //! constant. A step on H counts how much of the document each topic explains, n = h∘Wᵀ(V/WH), and takes h ←
 //! N·(n + α)/(N + rα); a step on W counts the words of each topic in the same way and takes w ← (n + β)/Σ(n +
-//! β). Neither raises F.
+//! β). Neither raises F. The counts are those of [`mu`](super::mu).
 
 use super::Side;
-use super::method::{HalfStep, Moving};
-use crate::block::{DictionaryParts, Work};
 use crate::{Mat, Scalar};
 
 /// The pseudo-counts.
 #[derive(Clone, Copy)]
-pub struct Smooth {
+pub struct Prior {
     pub alpha: f64,
     pub beta: f64,
 }
@@ -38,31 +36,9 @@ fn sum_of_logs<T: Scalar>(x: &[T]) -> f64 {
     x.chunks(16).map(of_some).sum()
 }
 
-impl<S: Scalar> HalfStep<S> for Smooth {
-    fn name(&self) -> &'static str {
-        "smooth"
-    }
-
-    fn parts(&self) -> DictionaryParts {
-        DictionaryParts::default()
-    }
-
-    /// x ← x∘g: the counts, without the pseudo-counts.
-    fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>) {
-        let Moving { blocks, x, columns, steps, measure } = moving;
-        debug_assert_eq!(steps, 1, "the counts are brought back to topics and documents after every step");
-        let (b, Work { tile, evidence, .. }) = (&blocks[0], work);
-        b.evidence(x, measure, tile, evidence);
-        for (c, (x, g)) in x.chunks_mut(b.r).zip(evidence.g.chunks(b.r)).enumerate() {
-            if measure {
-                columns[c].value = b.value(c, evidence.logs[c], x);
-            }
-            x.iter_mut().zip(g).for_each(|(x, g)| *x *= *g);
-        }
-    }
-
+impl Prior {
     /// −α Σ ln(h/N) − β Σ ln w for documents of the given lengths. An empty document has no say.
-    fn penalty(&self, wt: &Mat<S>, h: &Mat<S>, lengths: &[f64]) -> f64 {
+    pub fn penalty<S: Scalar>(&self, wt: &Mat<S>, h: &Mat<S>, lengths: &[f64]) -> f64 {
         let mut penalty = 0.0;
         if self.alpha > 0.0 {
             let documents = h.as_slice().chunks(h.rows()).zip(lengths).filter(|(_, n)| **n > 0.0);
@@ -75,33 +51,34 @@ impl<S: Scalar> HalfStep<S> for Smooth {
         penalty
     }
 
-    /// Adds the pseudo-counts.
-    fn finish(&self, side: Side, x: &mut Mat<S>, lengths: &[f64]) {
+    /// Makes weights of counts: adds the pseudo-counts and brings documents and topics to their sums.
+    pub fn weigh<S: Scalar>(&self, side: Side, x: &mut Mat<S>, lengths: &[f64]) {
         let pseudo = S::from_f64(match side {
             Side::H => self.alpha,
             Side::W => self.beta,
         });
         x.as_mut_slice().iter_mut().for_each(|x| *x += pseudo);
-        self.keep(side, x, lengths);
+        bring_to_sums(side, x, lengths);
     }
+}
 
-    /// Documents to their lengths, topics to sum 1.
-    fn keep(&self, side: Side, x: &mut Mat<S>, lengths: &[f64]) {
-        let r = x.rows();
-        match side {
-            Side::H => {
-                for (x, sum) in x.as_mut_slice().chunks_mut(r).zip(lengths) {
-                    let total: f64 = x.iter().map(|x| x.to_f64()).sum();
-                    let scale = S::from_f64(if total > 0.0 { sum / total } else { 0.0 });
-                    x.iter_mut().for_each(|x| *x *= scale);
-                }
+/// Documents to their lengths, topics to sum 1.
+pub fn bring_to_sums<S: Scalar>(side: Side, x: &mut Mat<S>, lengths: &[f64]) {
+    let r = x.rows();
+    // What explains nothing stays zero.
+    let scale = |sum: f64, total: f64| S::from_f64(if total > 0.0 { sum / total } else { 0.0 });
+    match side {
+        Side::H => {
+            for (x, sum) in x.as_mut_slice().chunks_mut(r).zip(lengths) {
+                let total: f64 = x.iter().map(|x| x.to_f64()).sum();
+                let scale = scale(*sum, total);
+                x.iter_mut().for_each(|x| *x *= scale);
             }
-            Side::W => {
-                let inverse = |sum: &f64| S::from_f64(if *sum > 0.0 { 1.0 / sum } else { 0.0 });
-                let scales: Vec<S> = x.row_sums().iter().map(inverse).collect();
-                for x in x.as_mut_slice().chunks_mut(r) {
-                    x.iter_mut().zip(&scales).for_each(|(x, scale)| *x *= *scale);
-                }
+        }
+        Side::W => {
+            let scales: Vec<S> = x.row_sums().iter().map(|total| scale(1.0, *total)).collect();
+            for x in x.as_mut_slice().chunks_mut(r) {
+                x.iter_mut().zip(&scales).for_each(|(x, scale)| *x *= *scale);
             }
         }
     }

@@ -29,53 +29,62 @@ impl State {
         Self { solver, iteration: 0, seconds: 0.0, numbers, arrays }
     }
 
-    pub(crate) fn put(&mut self, name: &str, value: f64) {
-        self.numbers.insert(name.into(), value);
-    }
-
-    pub(crate) fn put_array<T: Scalar>(&mut self, name: &str, array: &Mat<T>) {
-        self.arrays.insert(name.into(), array.cast());
-    }
-
     /// A number that must be there.
     pub(crate) fn number(&self, name: &str) -> Result<f64> {
         self.numbers.get(name).copied().ok_or_else(|| missing(name))
     }
+}
 
-    /// Fills `to` from an array that must be there and have its shape.
-    pub(crate) fn fill<T: Scalar>(&self, name: &str, to: &mut Mat<T>) -> Result<()> {
-        let from = self.arrays.get(name).ok_or_else(|| missing(name))?;
-        if (from.rows(), from.cols()) != (to.rows(), to.cols()) {
-            return Err(Error::State(format!(
-                "its array {name} is {} × {} where {} × {} is needed",
-                from.rows(),
-                from.cols(),
-                to.rows(),
-                to.cols()
-            )));
+/// A state on its way: the same list of names serves for both ways.
+pub enum Store<'s> {
+    /// What one names is put into the state; this never fails.
+    Save(&'s mut State),
+    /// What one names is taken out of it, and must be there.
+    Load(&'s State),
+}
+
+impl Store<'_> {
+    pub fn number(&mut self, name: &str, x: &mut f64) -> Result<()> {
+        match self {
+            Store::Save(state) => drop(state.numbers.insert(name.into(), *x)),
+            Store::Load(state) => *x = state.number(name)?,
         }
-        to.as_mut_slice().iter_mut().zip(from.as_slice()).for_each(|(to, x)| *to = T::from_f64(*x));
         Ok(())
     }
 
-    /// Adds the numbers and arrays of a part, with the part's name before theirs.
-    pub(crate) fn put_part(&mut self, part: &str, inner: State) {
-        self.numbers.extend(inner.numbers.into_iter().map(|(name, x)| (format!("{part}.{name}"), x)));
-        self.arrays.extend(inner.arrays.into_iter().map(|(name, x)| (format!("{part}.{name}"), x)));
+    pub fn count(&mut self, name: &str, x: &mut usize) -> Result<()> {
+        let mut number = *x as f64;
+        self.number(name, &mut number)?;
+        *x = number as usize;
+        Ok(())
     }
 
-    /// The numbers and arrays of a part.
-    pub(crate) fn part(&self, part: &str) -> State {
-        fn of<V: Clone>(all: &BTreeMap<String, V>, part: &str) -> BTreeMap<String, V> {
-            let mine = |(name, x): (&String, &V)| {
-                Some((name.strip_prefix(part)?.strip_prefix('.')?.to_string(), x.clone()))
-            };
-            all.iter().filter_map(mine).collect()
+    pub fn flag(&mut self, name: &str, x: &mut bool) -> Result<()> {
+        let mut number = usize::from(*x);
+        self.count(name, &mut number)?;
+        *x = number != 0;
+        Ok(())
+    }
+
+    /// An array must also have the shape of `x`.
+    pub fn array<T: Scalar>(&mut self, name: &str, x: &mut Mat<T>) -> Result<()> {
+        let state = match self {
+            Store::Save(state) => {
+                state.arrays.insert(name.into(), x.cast());
+                return Ok(());
+            }
+            Store::Load(state) => state,
+        };
+        let (from, rows, cols) = (state.arrays.get(name).ok_or_else(|| missing(name))?, x.rows(), x.cols());
+        if (from.rows(), from.cols()) != (rows, cols) {
+            let is = format!("{} × {}", from.rows(), from.cols());
+            return Err(Error::State(format!("its array {name} is {is} where {rows} × {cols} is needed")));
         }
-        State { numbers: of(&self.numbers, part), arrays: of(&self.arrays, part), ..*self }
+        *x = from.cast();
+        Ok(())
     }
 }
 
-fn missing(name: &str) -> Error {
+pub fn missing(name: &str) -> Error {
     Error::State(format!("it has no {name}"))
 }

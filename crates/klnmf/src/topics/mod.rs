@@ -25,7 +25,8 @@ use crate::problem::Problem;
 use crate::solver::Side;
 use crate::solver::extrapolated::{Extrapolated, Momentum};
 use crate::solver::method::{Factors, Local, Pair, alternate};
-use crate::solver::smooth::Smooth;
+use crate::solver::mu::COUNTS;
+use crate::solver::smooth::Prior;
 use crate::{Mat, Result, Scalar, Settings, Solver, Status};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -271,18 +272,16 @@ fn smooth<T: Scalar>(
     judge: &mut Judge<'_>,
 ) -> Mat<T> {
     let (settings, order) = (judge.settings, vec![Side::H, Side::W]);
-    let step = Smooth { alpha: settings.topic_prior, beta: settings.word_prior };
-    let data = problem.halves.each_ref().map(|half| half.blocks());
-    let mut site = Local::new(data, &problem.pool, factors.h.rows(), DictionaryParts::default(), 0);
+    let prior = Prior { alpha: settings.topic_prior, beta: settings.word_prior };
+    let mut site = Local::new(problem, factors.h.rows(), DictionaryParts::default(), 0, Some(prior));
     // One step each, so that nothing is zero any more.
-    alternate(&mut site, &order, &step, &mut factors, 1);
-    let mut walk = Extrapolated::new(site, order, &factors, false);
+    alternate(&mut site, &order, &COUNTS, &mut factors, 1);
     // Nothing ends at zero, so that the factors may be carried on downwards, too.
-    let mut momentum = Momentum::new(false);
+    let mut walk = Extrapolated::new(site, order, &factors, Momentum::new(&COUNTS, false), None);
     let before = *iterations;
     *iterations += 1;
     while *iterations < settings.max_iter {
-        walk.sweep(&step, &mut momentum, &mut factors, 1);
+        walk.sweep(&mut factors, 1);
         *iterations += 1;
         let due =
             (*iterations - before).is_multiple_of(LOOK_EVERY) || settings.interrupted(judge.begun).is_some();

@@ -18,7 +18,7 @@ fn carrying_on_never_reaches_zero_and_never_moves_what_stays() {
 
 #[test]
 fn momentum_grows_while_the_divergence_falls_and_halves_when_it_rises() {
-    let mut momentum = Momentum::new(false);
+    let mut momentum = Momentum::<f64>::new(&MU, true);
     assert_eq!(momentum.beta(), 0.0);
     (0..10).for_each(|_| momentum.fell());
     let (t, beta) = (momentum.t, momentum.beta());
