@@ -33,7 +33,6 @@ const TEST_EVERY: usize = 10;
 pub struct Run<'a, T: Scalar> {
     problem: &'a Problem<'a, T>,
     settings: &'a Settings,
-    inner: usize,
     method: Box<dyn Method<T> + 'a>,
     certifier: Certifier<'a>,
     /// The factors that the method reports: the best so far.
@@ -72,28 +71,17 @@ impl<'a, T: Scalar> Run<'a, T> {
         {
             return Err(error);
         }
-        let mut method =
-            T::method(&Setup { problem, settings, begun: false }, &mut factors, divergence, state)?;
-        let inner = settings.inner.unwrap_or(if problem.sparse { spec.inner_sparse } else { spec.inner });
+        let mixed = state.map(|state| state.numbers.contains_key("mixed.told"));
+        let setup = Setup { problem, settings, mixed, begun: false };
+        let mut method = T::method(&setup, &mut factors, divergence)?;
+        state.map_or(Ok(()), |state| method.carry(&mut Store::Load(state)))?;
         let (iteration, seconds) = state.map_or((0, 0.0), |state| (state.iteration, state.seconds));
         let before = state.map_or(Ok(0.0), |state| state.number("before"))? as usize;
         let (sum, precision) = (problem.sum, method.precision());
         let dual = method.duals(&factors).map(|(_, duals)| total(duals.into_iter()));
         let info = Info { iteration, seconds, divergence, gap_w, gap_h, sum, precision, dual };
         let begun = Instant::now();
-        Ok(Self {
-            problem,
-            settings,
-            inner,
-            method,
-            certifier,
-            factors,
-            iteration,
-            before,
-            begun,
-            seconds,
-            info,
-        })
+        Ok(Self { problem, settings, method, certifier, factors, iteration, before, begun, seconds, info })
     }
 
     /// How far it has come, as of the last certificate.
@@ -134,16 +122,19 @@ impl<'a, T: Scalar> Run<'a, T> {
 
     /// Some steps on each factor, and a certificate if one is due.
     pub fn sweep(&mut self) {
+        let (settings, spec) = (self.settings, self.settings.solver.spec());
+        let inner = if self.problem.sparse { spec.inner_sparse } else { spec.inner };
+        let inner = settings.inner.unwrap_or(inner);
         // Beyond the limit a sweep is a whole one.
-        let left = self.settings.max_iter.checked_sub(self.iteration).filter(|left| *left > 0);
-        let steps = left.map_or(self.inner, |left| self.inner.min(left));
+        let left = settings.max_iter.checked_sub(self.iteration).filter(|left| *left > 0);
+        let steps = left.map_or(inner, |left| inner.min(left));
         let since = Instant::now();
         let (method, factors) = (&mut self.method, &mut self.factors);
         // All of it on the threads: going there for every pass takes longer than a pass over small data.
         self.problem.pool.run(|| method.sweep(factors, steps));
         self.seconds += since.elapsed().as_secs_f64();
         (self.before, self.iteration) = (self.iteration, self.iteration + steps);
-        let tests = self.settings.tol > 0.0 || self.method.wants_progress();
+        let tests = settings.tol > 0.0 || self.method.wants_progress();
         if self.shows() || (tests && self.due(TEST_EVERY)) {
             self.certify();
         }
@@ -205,7 +196,7 @@ impl<'a, T: Scalar> Run<'a, T> {
     /// Factors as they are returned, with the certificate of exactly these.
     fn normalize(&mut self) {
         if self.settings.update == Update::Both {
-            self.factors.normalize(self.settings.fixed);
+            self.factors.scale(&self.factors.scales(self.settings.fixed));
         }
         self.certify();
     }

@@ -13,7 +13,7 @@
 //! is.
 
 use super::method::{Built, Factors, Method, Pair};
-use super::{Setup, Side, Store, Update};
+use super::{Setup, Side, Store};
 use crate::linalg::{View, cholesky, cholesky_solve, gram, matmul};
 use crate::matrix::Matrix;
 use crate::parallel::Pool;
@@ -29,16 +29,15 @@ const RHO: f64 = 10.0;
 struct Admm<'a, V, T> {
     pool: &'a Pool,
     v: Matrix<'a, V>,
-    update: Update,
+    /// What moves.
+    order: Vec<Side>,
     rho: T,
     /// The unit in which V is measured, and its square root for the factors.
     unit: T,
     root: T,
-    /// Yᵀ, Z and their multipliers.
-    yt: Mat<T>,
-    z: Mat<T>,
-    alpha_y: Mat<T>,
-    alpha_z: Mat<T>,
+    /// Yᵀ and Z, and their multipliers.
+    y: Pair<T>,
+    alpha: Pair<T>,
     alpha_x: Mat<T>,
     /// X + α_X/ρ: all that the other updates need of X.
     x: Mat<T>,
@@ -51,34 +50,22 @@ pub fn admm<'a, V: Scalar, T: Scalar>(setup: &Setup<'a, V>, factors: &Pair<T>) -
     let (r, n, m) = (factors.h.rows(), factors.wt.cols(), factors.h.cols());
     let mean = setup.problem.sum / (n as f64 * m as f64);
     let unit = if rho.is_some() || mean == 0.0 { 1.0 } else { mean };
-    let root = T::from_f64(unit.sqrt());
-    let mut new = Admm {
-        pool,
-        v,
-        update: setup.settings.update,
-        rho: T::from_f64(rho.unwrap_or(RHO)),
-        unit: T::from_f64(unit),
-        root,
-        yt: scaled(factors.wt.clone(), T::ONE / root),
-        z: scaled(factors.h.clone(), T::ONE / root),
-        alpha_y: Mat::zeros(r, n),
-        alpha_z: Mat::zeros(r, m),
-        alpha_x: Mat::try_zeros(n, m)?,
-        x: Mat::try_zeros(n, m)?,
-    };
-    let (yt, z) = (&new.yt, &new.z);
-    let mut units = vec![(); m];
-    pool.panels(PANEL, (new.x.as_mut_slice(), n), (&mut units, 1), |first, x, units| {
-        matmul(x, View::of(yt).t(), View::of(z).part(first, units.len()));
+    let (root, rho) = (T::from_f64(unit.sqrt()), T::from_f64(rho.unwrap_or(RHO)));
+    let (mut y, order) = (factors.clone(), setup.settings.update.order(Side::H));
+    rescale(&mut y, &[Side::H, Side::W], T::ONE / root);
+    let alpha = Factors { wt: Mat::zeros(r, n), h: Mat::zeros(r, m) };
+    let (alpha_x, mut x, mut units) = (Mat::try_zeros(n, m)?, Mat::try_zeros(n, m)?, vec![(); m]);
+    pool.panels(PANEL, (x.as_mut_slice(), n), (&mut units, 1), |first, x, units| {
+        matmul(x, View::of(&y.wt).t(), View::of(&y.h).part(first, units.len()));
     });
-    Ok(Box::new(new))
+    Ok(Box::new(Admm { pool, v, order, rho, unit: T::from_f64(unit), root, y, alpha, alpha_x, x }))
 }
 
 impl<V: Scalar, T: Scalar> Admm<'_, V, T> {
     /// X, then α_X: YZ is formed in the place of X + α_X/ρ, which it becomes again.
     fn update_x(&mut self) {
-        let n = self.yt.cols();
-        let (yt, z, rho, unit, v) = (&self.yt, &self.z, self.rho, self.unit, self.v);
+        let (Factors { wt: yt, h: z }, rho, unit, v) = (&self.y, self.rho, self.unit, self.v);
+        let n = yt.cols();
         let (x, alpha) = (self.x.as_mut_slice(), self.alpha_x.as_mut_slice());
         self.pool.panels(PANEL, (x, n), (alpha, n), |first, x, alpha| {
             matmul(x, View::of(yt).t(), View::of(z).part(first, x.len() / n));
@@ -91,49 +78,37 @@ impl<V: Scalar, T: Scalar> Admm<'_, V, T> {
 
 impl<V: Scalar, T: Scalar> Method<T> for Admm<'_, V, T> {
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
-        let (h_moves, w_moves) = (self.update.moves(Side::H), self.update.moves(Side::W));
-        let Factors { wt, h } = factors;
-        rescale(h, T::ONE / self.root, h_moves);
-        rescale(wt, T::ONE / self.root, w_moves);
+        rescale(factors, &self.order, T::ONE / self.root);
         for _ in 0..steps {
-            let x = View::of(&self.x);
-            if h_moves {
-                update_factor(self.pool, self.rho, &self.yt, x, h, &self.alpha_z, &mut self.z);
-            }
-            if w_moves {
-                update_factor(self.pool, self.rho, &self.z, x.t(), wt, &self.alpha_y, &mut self.yt);
+            for &side in &self.order {
+                let x = View::of(&self.x);
+                let (x, (k, y)) = (if side == Side::H { x } else { x.t() }, self.y.split(side));
+                let (h, alpha) = (factors.split(side).1, self.alpha.split(side).1);
+                update_factor(self.pool, self.rho, k, x, h, alpha, y);
             }
             self.update_x();
-            if h_moves {
-                project(self.rho, &self.z, h, &mut self.alpha_z);
-            }
-            if w_moves {
-                project(self.rho, &self.yt, wt, &mut self.alpha_y);
+            for &side in &self.order {
+                let (h, alpha) = (factors.split(side).1, self.alpha.split(side).1);
+                project(self.rho, self.y.split(side).1, h, alpha);
             }
         }
-        rescale(h, self.root, h_moves);
-        rescale(wt, self.root, w_moves);
+        rescale(factors, &self.order, self.root);
     }
 
     fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
-        store.array("y", &mut self.yt)?;
-        store.array("z", &mut self.z)?;
-        store.array("alpha_y", &mut self.alpha_y)?;
-        store.array("alpha_z", &mut self.alpha_z)?;
-        store.array("alpha_x", &mut self.alpha_x)?;
+        self.y.carry("y.", store)?;
+        self.alpha.carry("alpha.", store)?;
+        store.array("alpha.x", &mut self.alpha_x)?;
         store.array("x", &mut self.x)
     }
 }
 
-fn scaled<T: Scalar>(mut m: Mat<T>, by: T) -> Mat<T> {
-    rescale(&mut m, by, true);
-    m
-}
-
-/// Multiplies by `by` if the factor moves; one that is fixed must keep its every bit.
-fn rescale<T: Scalar>(m: &mut Mat<T>, by: T, moves: bool) {
-    if moves && by != T::ONE {
-        m.as_mut_slice().iter_mut().for_each(|x| *x *= by);
+/// Multiplies the factors of these sides; one that is fixed must keep its every bit.
+fn rescale<T: Scalar>(factors: &mut Pair<T>, sides: &[Side], by: T) {
+    if by != T::ONE {
+        for side in sides {
+            factors.split(*side).1.as_mut_slice().iter_mut().for_each(|x| *x *= by);
+        }
     }
 }
 

@@ -62,7 +62,6 @@ struct Auto<'a, T: Scalar> {
     walk: Extrapolated<T, Local<'a, T>>,
     /// Of multiplicative updates during Newton's stage, else of Newton.
     other: Momentum<T>,
-    gathers: bool,
     newton_only: bool,
     stage: Stage,
     /// Of this window: iterations and work so far, and the divergence it began with.
@@ -80,11 +79,10 @@ pub fn auto<'a, T: Scalar, S: Scalar>(
 ) -> Built<'a, S> {
     // Newton falls back to the primal-dual steps, which want the shares.
     let parts = DictionaryParts { shares: true, ..HalfStep::<S>::parts(&Newton) };
-    let (site, order) = (setup.site(factors, parts), setup.settings.update.order(Side::H));
-    let gathers = site.gathers();
+    let (site, order) = setup.site(factors, parts, Side::H);
     let walk = Extrapolated::new(site, order, factors, Momentum::new(&MU, true), Some(&FPA));
     let (other, stage, f) = (Momentum::new(&Newton, false), Stage::WarmUp, f64::INFINITY);
-    let mut auto = Auto { walk, other, gathers, newton_only, stage, iterations: 0, work: 0.0, f };
+    let mut auto = Auto { walk, other, newton_only, stage, iterations: 0, work: 0.0, f };
     if setup.begun {
         auto.enter(Stage::Newton);
     }
@@ -104,7 +102,7 @@ impl<T: Scalar> Auto<'_, T> {
 
     /// Some of `steps` steps; how many.
     fn part(&mut self, factors: &mut Pair<T>, steps: usize) -> usize {
-        let (r, gathers, failures) = (factors.h.rows(), self.gathers, self.walk.failures);
+        let (r, gathers, failures) = (factors.h.rows(), self.walk.site.gathers(), self.walk.failures);
         let newton = self.stage == Stage::Newton;
         let steps = if newton { steps } else { 1 };
         self.walk.sweep(factors, steps);

@@ -55,7 +55,7 @@ fn next(t: f64) -> f64 {
 
 /// An extrapolated alternation, wherever its factors live.
 pub struct Extrapolated<S: Scalar, P: Site<S>> {
-    site: P,
+    pub site: P,
     order: Vec<Side>,
     pub momentum: Momentum<S>,
     x: Factors<P::Factor>,
@@ -75,8 +75,7 @@ pub struct Extrapolated<S: Scalar, P: Site<S>> {
 
 /// See [`Solver::Mue`](crate::Solver::Mue).
 pub fn mue<'a, T: Scalar, S: Scalar>(setup: &Setup<'a, T>, factors: &Pair<S>) -> Built<'a, S> {
-    let (site, order) =
-        (setup.site(factors, HalfStep::<S>::parts(&MU)), setup.settings.update.order(Side::H));
+    let (site, order) = setup.site(factors, HalfStep::<S>::parts(&MU), Side::H);
     Ok(Box::new(Extrapolated::new(site, order, factors, Momentum::new(&MU, true), None)))
 }
 
@@ -119,7 +118,7 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
                 let (k, y) = self.y.split(side);
                 self.site.half_step(side, step, k, y, steps, false);
             }
-            self.site.carry_on(side, self.y.of(side), self.x.of(side), self.beta, upwards);
+            self.site.carry_on(side, self.y.split(side).1, self.x.split(side).1, self.beta, upwards);
         }
     }
 

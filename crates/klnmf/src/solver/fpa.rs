@@ -26,14 +26,12 @@ const SMALLEST_WEIGHT: f64 = 1e-3;
 const WAKE: f64 = 1e-6;
 
 /// The half-step; ω is kept in the columns.
-pub struct Fpa {
-    prox: Prox,
-}
+pub struct Fpa(Prox);
 
 /// Weights ≥ 0.
-pub static FPA: Fpa = Fpa { prox: Prox::NonNegative };
+pub static FPA: Fpa = Fpa(Prox::NonNegative);
 /// Weights on the simplex.
-pub static SIMPLEX: Fpa = Fpa { prox: Prox::Simplex };
+pub static SIMPLEX: Fpa = Fpa(Prox::Simplex);
 
 impl<S: Scalar> HalfStep<S> for Fpa {
     fn parts(&self) -> DictionaryParts {
@@ -72,7 +70,7 @@ impl<S: Scalar> HalfStep<S> for Fpa {
         }
 
         b.back(chi, g, tile);
-        let mut primal_dual = PrimalDual { prox: self.prox, tile, x, x_bar, tau, g, simplex };
+        let mut primal_dual = PrimalDual { prox: self.0, tile, x, x_bar, tau, g, simplex };
         primal_dual.primal(b);
         for _ in 1..steps {
             primal_dual.step(b, &mut DualStep::new(b.a, sigma, chi));

@@ -34,8 +34,8 @@ struct FpaAuthors<'a, T> {
     halves: [HalfProblem<'a, T>; 2],
     /// χ (n × m) and χᵀ (m × n); only the one that belongs to the half-step under way is up to date.
     chi: [Mat<T>; 2],
-    /// x̄ for H and for Wᵀ.
-    x_bar: [Mat<T>; 2],
+    /// x̄.
+    x_bar: Pair<T>,
     /// What moves, in order; χ is up to date for the first between two sweeps.
     order: Vec<Side>,
     /// As printed, and both factors move.
@@ -53,10 +53,9 @@ pub fn fpa_authors<'a, T: Scalar, S: Scalar>(
         HalfProblem::new(half.blocks(), &setup.problem.pool, r, DictionaryParts::default(), Terms::default())
     });
     let chi = [Mat::try_zeros(n, m)?, Mat::try_zeros(m, n)?];
-    let x_bar = [factors.h.clone(), factors.wt.clone()];
     let order = update.order(if printed { Side::W } else { Side::H });
     let switches = printed && update == Update::Both;
-    let mut new = FpaAuthors { halves, chi, x_bar, order, switches };
+    let mut new = FpaAuthors { halves, chi, x_bar: factors.clone(), order, switches };
     new.start_dual(factors);
     if new.order[0] == Side::W {
         new.turn_dual(Side::H);
@@ -69,7 +68,7 @@ impl<T: Scalar> FpaAuthors<'_, T> {
     fn start_dual(&mut self, factors: &Pair<T>) {
         let (r, n) = (factors.h.rows(), factors.wt.cols());
         self.halves[0].set(&factors.wt);
-        let (x, chi) = (self.x_bar[0].as_mut_slice(), self.chi[0].as_mut_slice());
+        let (x, chi) = (self.x_bar.h.as_mut_slice(), self.chi[0].as_mut_slice());
         self.halves[0].for_each((x, r), (chi, n), |b, x, chi, work| {
             b.pass(x, None, &mut work.tile, &mut Keep { z: &mut *chi, p: b.p, height: b.p });
             let start = |a: T, z: T| if a > T::ZERO { -a / z } else { T::ZERO };
@@ -79,7 +78,7 @@ impl<T: Scalar> FpaAuthors<'_, T> {
     }
 
     fn half_step(&mut self, side: Side, kt: &Mat<T>, x: &mut Mat<T>, steps: usize) {
-        let (half, side) = (&mut self.halves[side as usize], side as usize);
+        let (half, chi) = (&mut self.halves[side as usize], &mut self.chi[side as usize]);
         half.set(kt);
         let norm = spectral_norm(&gram(kt));
         let mass: f64 = kt.row_sums().iter().sum();
@@ -90,32 +89,14 @@ impl<T: Scalar> FpaAuthors<'_, T> {
             // A column with nothing in it would divide by zero.
             if sum > 0.0 { (T::from_f64(sigma), T::from_f64(tau)) } else { (T::ZERO, T::ZERO) }
         };
-        let (x, x_bar) = (x.as_mut_slice(), self.x_bar[side].as_mut_slice());
+        let (x, x_bar) = (x.as_mut_slice(), self.x_bar.split(side).1.as_mut_slice());
         let mut columns: Vec<_> = x.chunks_mut(kt.rows()).zip(x_bar.chunks_mut(kt.rows())).collect();
-        half.for_each(
-            (&mut columns, 1),
-            (self.chi[side].as_mut_slice(), kt.cols()),
-            |b, columns, chi, work| {
-                if self.switches {
-                    divide(b, chi, work, T::ONE);
-                }
-                block_steps(b, columns, chi, work, steps, steps_of);
-            },
-        );
-    }
-
-    /// Columns of W to sum 1, and W̄ with them; the rows of H and H̄ the other way, so that WH stays.
-    fn normalize(&mut self, factors: &mut Pair<T>) {
-        let sums = factors.wt.row_sums();
-        let [h_bar, wt_bar] = &mut self.x_bar;
-        for (x, up) in [(&mut factors.wt, false), (wt_bar, false), (&mut factors.h, true), (h_bar, true)] {
-            for column in x.as_mut_slice().chunks_mut(sums.len()) {
-                for (x, sum) in column.iter_mut().zip(&sums).filter(|(_, sum)| **sum > 0.0) {
-                    let scale = if up { *sum } else { 1.0 / *sum };
-                    *x = T::from_f64(x.to_f64() * scale);
-                }
+        half.for_each((&mut columns, 1), (chi.as_mut_slice(), kt.cols()), |b, columns, chi, work| {
+            if self.switches {
+                divide(b, chi, work, T::ONE);
             }
-        }
+            block_steps(b, columns, chi, work, steps, steps_of);
+        });
     }
 
     /// Brings χ into the shape of the other half-step.
@@ -130,7 +111,10 @@ impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
         for n in 0..self.order.len() {
             if self.switches {
-                self.normalize(factors);
+                // WH stays.
+                let scales = factors.scales(0);
+                factors.scale(&scales);
+                self.x_bar.scale(&scales);
             }
             let side = self.order[n];
             let (kt, x) = factors.split(side);
@@ -168,9 +152,7 @@ impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
     }
 
     fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
-        let [h, w] = &mut self.x_bar;
-        store.array("x_bar.h", h)?;
-        store.array("x_bar.w", w)?;
+        self.x_bar.carry("x_bar.", store)?;
         store.array("chi", &mut self.chi[self.order[0] as usize])
     }
 }

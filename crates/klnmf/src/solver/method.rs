@@ -29,11 +29,6 @@ impl<F> Factors<F> {
             Side::W => (&self.h, &mut self.wt),
         }
     }
-
-    /// The factor that moves.
-    pub fn of(&mut self, side: Side) -> &mut F {
-        self.split(side).1
-    }
 }
 
 impl<T: Scalar> Factors<Mat<T>> {
@@ -42,18 +37,20 @@ impl<T: Scalar> Factors<Mat<T>> {
         Factors { wt: self.wt.cast(), h: self.h.cast() }
     }
 
-    /// Columns of W to sum 1, rows of H the other way; the first `held` ones and those that are zero stay as
-    /// they are.
-    pub fn normalize(&mut self, held: usize) {
+    /// The sums of the columns of W, but 1 for the first `held` ones and for those that are zero.
+    pub fn scales(&self, held: usize) -> Vec<f64> {
         let scale = |(k, s): (usize, &f64)| if *s > 0.0 && k >= held { *s } else { 1.0 };
-        let sums: Vec<f64> = self.wt.row_sums().iter().enumerate().map(scale).collect();
-        let scale = |x: &mut Mat<T>, by: &dyn Fn(f64, f64) -> f64| {
-            for column in x.as_mut_slice().chunks_mut(sums.len()) {
-                column.iter_mut().zip(&sums).for_each(|(x, s)| *x = T::from_f64(by(x.to_f64(), *s)));
-            }
-        };
-        scale(&mut self.wt, &|x, s| x / s);
-        scale(&mut self.h, &|x, s| x * s);
+        self.wt.row_sums().iter().enumerate().map(scale).collect()
+    }
+
+    /// Divides the columns of W by these numbers and multiplies the rows of H by them.
+    pub fn scale(&mut self, by: &[f64]) {
+        for x in self.wt.as_mut_slice().chunks_mut(by.len()) {
+            x.iter_mut().zip(by).for_each(|(x, by)| *x = T::from_f64(x.to_f64() / by));
+        }
+        for x in self.h.as_mut_slice().chunks_mut(by.len()) {
+            x.iter_mut().zip(by).for_each(|(x, by)| *x = T::from_f64(x.to_f64() * by));
+        }
     }
 
     /// As `w` and `h` in a stored state, with `part` before it.
@@ -136,7 +133,9 @@ pub struct Moving<'a, S> {
 /// weights and the state of the columns. Columns do not depend on each other.
 pub trait HalfStep<S: Scalar>: Sync {
     /// What it needs of the dictionary and of the workspace.
-    fn parts(&self) -> DictionaryParts;
+    fn parts(&self) -> DictionaryParts {
+        DictionaryParts::default()
+    }
 
     /// How many sparse columns it takes at a time.
     fn together(&self) -> usize {
@@ -301,7 +300,7 @@ pub fn alternation<'a, T: Scalar, S: Scalar>(
     first: Side,
     warm_up: usize,
 ) -> Built<'a, S> {
-    let (site, order) = (setup.site(factors, step.parts()), setup.settings.update.order(first));
+    let (site, order) = setup.site(factors, step.parts(), first);
     let warm_up = if order.len() == 2 && !setup.begun { warm_up } else { 0 };
     Ok(Box::new(Alternation { site, step, order, warm_up }))
 }

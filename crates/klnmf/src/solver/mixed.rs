@@ -6,9 +6,8 @@
 //! where the rounding errors of f32 begin to tell.
 
 use super::method::{Built, Method, Pair};
-use super::{Setup, State, Store, Update, build};
+use super::{Setup, Store, Update, build};
 use crate::factorize::{Info, Precision};
-use crate::matrix::Matrix;
 use crate::{Result, Scalar, Solver, kernel};
 use rayon::prelude::*;
 
@@ -44,46 +43,32 @@ struct Early<'a, T> {
     divergence: f64,
 }
 
-/// The method that the settings ask for, from these factors on, whose divergence is given; or from a stored
-/// state on, which has decided already where it works. If it begins in f32, the factors become normalised.
-pub fn method<'a, T: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &mut Pair<T>,
-    divergence: f64,
-    state: Option<&State>,
-) -> Built<'a, T> {
-    let mixed = match state {
-        Some(state) => state.numbers.contains_key("mixed.told"),
-        None => {
-            may_mix(setup) && setup.problem.pool.run(|| normalize_if_fit(setup.problem.matrix(), factors))
-        }
-    };
-    let mut method = if mixed {
-        let (start, narrow) = (factors.clone(), factors.cast());
-        let method = build(setup, &narrow)?;
-        let phase = Phase::Early(Early { method, factors: narrow, over: false, start, divergence });
-        Box::new(Mixed { phase, setup: Setup { begun: true, ..*setup }, divergence, told: 0 })
-    } else {
-        build(setup, factors)?
-    };
-    state.map_or(Ok(()), |state| method.carry(&mut Store::Load(state)))?;
-    Ok(method)
+/// The method that the settings ask for, from these factors on, whose divergence is given. If it begins in
+/// f32, they become normalised.
+pub fn method<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &mut Pair<T>, divergence: f64) -> Built<'a, T> {
+    if !setup.mixed.unwrap_or_else(|| prepare(setup, factors)) {
+        return build(setup, factors);
+    }
+    let (start, narrow) = (factors.clone(), factors.cast());
+    let method = build(setup, &narrow)?;
+    let phase = Phase::Early(Early { method, factors: narrow, over: false, start, divergence });
+    Ok(Box::new(Mixed { phase, setup: Setup { begun: true, ..*setup }, divergence, told: 0 }))
 }
 
-/// Whether the settings allow f32 and want it.
-fn may_mix<T: Scalar>(setup: &Setup<'_, T>) -> bool {
-    let settings = setup.settings;
+/// Whether the settings want f32 and settings and numbers allow it: then the factors become normalised.
+fn prepare<T: Scalar>(setup: &Setup<'_, T>, factors: &mut Pair<T>) -> bool {
+    let (settings, v) = (setup.settings, setup.problem.matrix());
+    let wanted = size_of::<T>() == 8 && settings.mixed.unwrap_or(settings.solver == Solver::Auto);
     let allowed = settings.solver.spec().may_mix && settings.update == Update::Both && settings.fixed == 0;
-    allowed && size_of::<T>() == 8 && settings.mixed.unwrap_or(settings.solver == Solver::Auto)
-}
-
-/// Normalises the factors if f32 can then stand in for f64; whether it can.
-fn normalize_if_fit<T: Scalar>(v: Matrix<'_, T>, factors: &mut Pair<T>) -> bool {
+    if !wanted || !allowed {
+        return false;
+    }
     let mut normal = factors.clone();
-    normal.normalize(0);
+    normal.scale(&factors.scales(0));
     let in_range = |x: &T| *x == T::ZERO || RANGE.contains(&x.to_f64());
     let all = |numbers: &[T]| numbers.par_chunks(1 << 16).all(|chunk| chunk.iter().all(in_range));
-    let fit = all(v.values) && all(normal.wt.as_slice()) && all(normal.h.as_slice());
+    let fit = || all(v.values) && all(normal.wt.as_slice()) && all(normal.h.as_slice());
+    let fit = setup.problem.pool.run(fit);
     if fit {
         *factors = normal;
     }

@@ -211,14 +211,22 @@ pub enum Side {
 pub struct Setup<'a, T: Scalar> {
     pub problem: &'a Problem<'a, T>,
     pub settings: &'a Settings,
+    /// What a stored state has decided: whether it began in f32.
+    pub mixed: Option<bool>,
     /// The factors come from this method already, and there is nothing to warm up.
     pub begun: bool,
 }
 
 impl<'a, T: Scalar> Setup<'a, T> {
-    /// The place in which half-steps are made.
-    fn site<S: Scalar>(&self, factors: &Pair<S>, parts: DictionaryParts) -> Local<'a, S> {
-        Local::new(self.problem, factors.h.rows(), parts, self.settings.fixed, None)
+    /// The place in which half-steps are made, and the factors that move, in order.
+    fn site<S: Scalar>(
+        &self,
+        factors: &Pair<S>,
+        parts: DictionaryParts,
+        first: Side,
+    ) -> (Local<'a, S>, Vec<Side>) {
+        let Settings { fixed, update, .. } = *self.settings;
+        (Local::new(self.problem, factors.h.rows(), parts, fixed, None), update.order(first))
     }
 }
 
@@ -226,12 +234,7 @@ impl<'a, T: Scalar> Setup<'a, T> {
 /// [`Scalar`].
 pub trait Compiled: Sized {
     /// See [`mixed::method`].
-    fn method<'a>(
-        setup: &Setup<'a, Self>,
-        factors: &mut Pair<Self>,
-        divergence: f64,
-        state: Option<&State>,
-    ) -> Built<'a, Self>
+    fn method<'a>(setup: &Setup<'a, Self>, factors: &mut Pair<Self>, divergence: f64) -> Built<'a, Self>
     where
         Self: Scalar;
 
@@ -244,13 +247,8 @@ pub trait Compiled: Sized {
 macro_rules! compiled {
     ($t:ident) => {
         impl Compiled for $t {
-            fn method<'a>(
-                setup: &Setup<'a, $t>,
-                factors: &mut Pair<$t>,
-                divergence: f64,
-                state: Option<&State>,
-            ) -> Built<'a, $t> {
-                mixed::method(setup, factors, divergence, state)
+            fn method<'a>(setup: &Setup<'a, $t>, factors: &mut Pair<$t>, divergence: f64) -> Built<'a, $t> {
+                mixed::method(setup, factors, divergence)
             }
 
             fn half_step(name: &str) -> Option<&'static dyn HalfStep<$t>> {

@@ -7,7 +7,7 @@
 
 use super::method::{HalfStep, Moving};
 use crate::Scalar;
-use crate::block::{DictionaryParts, Work};
+use crate::block::Work;
 
 /// The half-step has no state of its own.
 pub struct Mu {
@@ -21,10 +21,6 @@ pub static MU: Mu = Mu { counts: false };
 pub static COUNTS: Mu = Mu { counts: true };
 
 impl<S: Scalar> HalfStep<S> for Mu {
-    fn parts(&self) -> DictionaryParts {
-        DictionaryParts::default()
-    }
-
     fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>) {
         let Moving { blocks, x, columns, steps, measure } = moving;
         let (b, Work { tile, evidence, .. }) = (&blocks[0], work);

@@ -147,12 +147,6 @@ struct Weights<'a, T> {
 }
 
 impl<T: Scalar> Weights<'_, T> {
-    /// Adds up g and h for the atoms from `first` on, on the rows of a chunk.
-    fn pass(&mut self, isa: Isa, before: usize, first: usize, rows: Range<usize>, sums: &mut Sums<T>) {
-        let fresh = rows.start == 0;
-        isa.run_wide(BlockPass { pass: self.rows(before, first, rows), fresh, sums });
-    }
-
     /// One tenth of the way back to the weights that it began with.
     fn step_back(&mut self) {
         let tenth = T::from_f64(0.1);
@@ -168,11 +162,8 @@ impl<T: Scalar> Weights<'_, T> {
         self.z.iter().zip(self.a).any(|(z, a)| *z < T::TINY && *a > T::ZERO)
     }
 
-    /// The least z of a row with a > 0, after the change of the last block.
-    fn least(&mut self, isa: Isa, before: usize) -> T {
-        isa.run_wide(LastPass(self.rows(before, before, 0..self.height)))
-    }
-
+    /// What a pass over some rows works on: for the change of the atoms from `before` on, and g and h of those
+    /// from `first` on.
     fn rows(&mut self, before: usize, first: usize, rows: Range<usize>) -> Pass<'_, T> {
         let (r, height, atoms, zeros) = (self.x.len(), self.height, self.atoms, self.zeros);
         let atom = |k: usize| {
@@ -211,7 +202,9 @@ impl<T: Scalar> Group<'_, T> {
             }
         }
         for column in self.columns.iter_mut().flatten() {
-            if column.least(self.isa, before) <= column.floor * T::from_f64(ROUNDING) && column.vanishes() {
+            // Of a row with a > 0, after the change of the last block.
+            let least = self.isa.run_wide(LastPass(column.rows(before, before, 0..column.height)));
+            if least <= column.floor * T::from_f64(ROUNDING) && column.vanishes() {
                 column.step_back();
             }
         }
@@ -226,7 +219,8 @@ impl<T: Scalar> Group<'_, T> {
             for (column, sums) in self.columns.iter_mut().flatten().zip(&mut *self.sums) {
                 if rows.start < column.height {
                     let rows = rows.start..rows.end.min(column.height);
-                    column.pass(isa, before, first, rows, sums);
+                    let fresh = rows.start == 0;
+                    isa.run_wide(BlockPass { pass: column.rows(before, first, rows), fresh, sums });
                 }
             }
         }
