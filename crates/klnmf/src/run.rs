@@ -62,6 +62,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         if spec.dense_only && problem.matrix().is_sparse() {
             return Err(Error::NeedsDense { solver: spec.name });
         }
+        let begun = Instant::now();
         let mut certifier = Certifier::new(problem, rank, spec.epsilon, settings.fixed);
         let Certificate { divergence, gap_w, gap_h } = certifier.certify(&factors.wt, &factors.h, None);
         // ADMM may pass through such factors, but nothing can start from them.
@@ -77,11 +78,15 @@ impl<'a, T: Scalar> Run<'a, T> {
         state.map_or(Ok(()), |state| method.carry(&mut Store::Load(state)))?;
         let (iteration, seconds) = state.map_or((0, 0.0), |state| (state.iteration, state.seconds));
         let before = state.map_or(Ok(0.0), |state| state.number("before"))? as usize;
-        let (sum, precision) = (problem.sum, method.precision());
-        let dual = method.duals(&factors).map(|(_, duals)| total(duals.into_iter()));
+        let (sum, precision, dual) = (problem.sum, method.precision(), None);
         let info = Info { iteration, seconds, divergence, gap_w, gap_h, sum, precision, dual };
-        let begun = Instant::now();
-        Ok(Self { problem, settings, method, certifier, factors, iteration, before, begun, seconds, info })
+        let mut run =
+            Self { problem, settings, method, certifier, factors, iteration, before, begun, seconds, info };
+        // The gaps may be smaller than they were without the method.
+        if run.method.duals(&run.factors).is_some() {
+            run.certify();
+        }
+        Ok(run)
     }
 
     /// How far it has come, as of the last certificate.
@@ -146,10 +151,13 @@ impl<'a, T: Scalar> Run<'a, T> {
 
     /// Sweeps until there is a reason to stop; `watch` is told of every certificate that is due, and may break.
     pub fn to_end(mut self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
-        while !(self.shows() && watch(self.info()).is_break()) && self.ended().is_none() {
+        loop {
+            let stopped = self.shows() && watch(self.info()).is_break();
+            if stopped || self.ended().is_some() {
+                return self.finish();
+            }
             self.sweep();
         }
-        self.finish()
     }
 
     /// Everything that it carries on, to be put back with [`Problem::resume`].
@@ -172,13 +180,13 @@ impl<'a, T: Scalar> Run<'a, T> {
         if self.info.iteration != self.iteration {
             self.certify();
         }
-        let shown = self.info.divergence;
-        if let Some(latest) = self.method.latest(shown) {
-            let other = std::mem::replace(&mut self.factors, latest);
+        let divergence = self.info.divergence;
+        if let Some(latest) = self.method.latest(divergence) {
+            let shown = std::mem::replace(&mut self.factors, latest);
             self.normalize();
             let holds = status != Status::Converged || self.converged();
-            if !(holds && self.info.divergence <= shown) {
-                self.factors = other;
+            if !(holds && self.info.divergence <= divergence) {
+                self.factors = shown;
                 self.normalize();
             }
         } else {

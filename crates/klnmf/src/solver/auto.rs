@@ -80,7 +80,8 @@ pub fn auto<'a, T: Scalar, S: Scalar>(
     // Newton falls back to the primal-dual steps, which want the shares.
     let parts = DictionaryParts { shares: true, ..HalfStep::<S>::parts(&Newton) };
     let (site, order) = setup.site(factors, parts, Side::H);
-    let walk = Extrapolated::new(site, order, factors, Momentum::new(&MU, true), Some(&FPA));
+    let (sum, momentum) = (setup.problem.sum, Momentum::new(&MU, true));
+    let walk = Extrapolated::new(site, order, sum, factors, momentum, Some(&FPA));
     let (other, stage, f) = (Momentum::new(&Newton, false), Stage::WarmUp, f64::INFINITY);
     let mut auto = Auto { walk, other, newton_only, stage, iterations: 0, work: 0.0, f };
     if setup.begun {

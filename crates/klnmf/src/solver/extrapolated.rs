@@ -57,6 +57,8 @@ fn next(t: f64) -> f64 {
 pub struct Extrapolated<S: Scalar, P: Site<S>> {
     pub site: P,
     order: Vec<Side>,
+    /// ΣV.
+    sum: f64,
     pub momentum: Momentum<S>,
     x: Factors<P::Factor>,
     y: Factors<P::Factor>,
@@ -76,7 +78,7 @@ pub struct Extrapolated<S: Scalar, P: Site<S>> {
 /// See [`Solver::Mue`](crate::Solver::Mue).
 pub fn mue<'a, T: Scalar, S: Scalar>(setup: &Setup<'a, T>, factors: &Pair<S>) -> Built<'a, S> {
     let (site, order) = setup.site(factors, HalfStep::<S>::parts(&MU), Side::H);
-    Ok(Box::new(Extrapolated::new(site, order, factors, Momentum::new(&MU, true), None)))
+    Ok(Box::new(Extrapolated::new(site, order, setup.problem.sum, factors, Momentum::new(&MU, true), None)))
 }
 
 impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
@@ -84,12 +86,13 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
     pub fn new(
         site: P,
         order: Vec<Side>,
+        sum: f64,
         factors: &Factors<P::Factor>,
         momentum: Momentum<S>,
         fallback: Option<&'static dyn HalfStep<S>>,
     ) -> Self {
         let (x, y, found) = (factors.clone(), factors.clone(), factors.clone());
-        Self { site, order, momentum, x, y, found, f: f64::INFINITY, fallback, failures: 0, beta: 0.0 }
+        Self { site, order, sum, momentum, x, y, found, f: f64::INFINITY, fallback, failures: 0, beta: 0.0 }
     }
 
     /// A sweep from y; `good` takes the y that it began with, if that was good.
@@ -125,7 +128,7 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
     /// At the end f moves by rounding alone, which is no reason to go back: in f32 one measurement differs
     /// from the next by some 1e-8 of ΣV, and the luckiest of them must not make all later ones fail.
     fn slack(&self) -> f64 {
-        let slack = 1e-12 * self.f.abs() + S::EPSILON.to_f64() * self.site.sum();
+        let slack = 1e-12 * self.f.abs() + S::EPSILON.to_f64() * self.sum;
         if slack.is_finite() { slack } else { 0.0 }
     }
 

@@ -189,9 +189,6 @@ pub trait Site<S: Scalar> {
 
     /// `to` ← `from`.
     fn copy(&self, from: &Factors<Self::Factor>, to: &mut Factors<Self::Factor>);
-
-    /// ΣV.
-    fn sum(&self) -> f64;
 }
 
 /// Half-steps in this process.
@@ -200,7 +197,6 @@ pub struct Local<'a, S> {
     columns: [Vec<Column>; 2],
     /// For counts that become weights.
     prior: Option<Prior>,
-    sum: f64,
 }
 
 impl<'a, S: Scalar> Local<'a, S> {
@@ -218,7 +214,7 @@ impl<'a, S: Scalar> Local<'a, S> {
         };
         let halves = [half(Side::H, 0), half(Side::W, held)];
         let columns = [&halves[0], &halves[1]].map(|half| vec![Column::default(); half.data.shape().1]);
-        Self { halves, columns, prior, sum: problem.sum }
+        Self { halves, columns, prior }
     }
 
     /// Whether columns are gathered.
@@ -274,10 +270,6 @@ impl<S: Scalar> Site<S> for Local<'_, S> {
                 to.copy_from_slice(&from.as_slice()[first * r..][..to.len()]);
             });
         }
-    }
-
-    fn sum(&self) -> f64 {
-        self.sum
     }
 }
 

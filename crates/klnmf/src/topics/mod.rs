@@ -277,7 +277,8 @@ fn smooth<T: Scalar>(
     // One step each, so that nothing is zero any more.
     alternate(&mut site, &order, &COUNTS, &mut factors, 1);
     // Nothing ends at zero, so that the factors may be carried on downwards, too.
-    let mut walk = Extrapolated::new(site, order, &factors, Momentum::new(&COUNTS, false), None);
+    let momentum = Momentum::new(&COUNTS, false);
+    let mut walk = Extrapolated::new(site, order, problem.sum, &factors, momentum, None);
     let before = *iterations;
     *iterations += 1;
     while *iterations < settings.max_iter {
