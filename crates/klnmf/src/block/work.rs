@@ -14,7 +14,8 @@ pub struct Load<S> {
     pub atoms: Vec<S>,
     /// The shares of these rows.
     pub shares: Vec<S>,
-    /// c of every column, where entries have weights.
+    /// c of every column, for a storage whose entries have weights; the two storages here have none.
+    #[allow(dead_code)]
     pub c: Vec<S>,
 }
 
