@@ -113,13 +113,6 @@ pub struct Evidence<S> {
     pub logs: Vec<f64>,
 }
 
-impl<S: Scalar> Evidence<S> {
-    /// Room for `q` columns with `r` weights.
-    pub fn new(r: usize, q: usize) -> Self {
-        Self { g: vec![S::ZERO; r * q], logs: vec![0.0; q] }
-    }
-}
-
 impl<S: Scalar> Block<'_, S> {
     /// Rows with padding: where the next atom begins in [`Block::atoms`].
     pub fn height(&self) -> usize {

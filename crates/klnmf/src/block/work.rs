@@ -67,7 +67,7 @@ impl<S: Scalar> Work<S> {
         let small = || zeros(r * columns);
         Self {
             tile: Aligned::zeros(TILE_ROWS.min(p) * q),
-            evidence: Evidence::new(r, columns),
+            evidence: Evidence { g: small(), logs: vec![0.0; columns] },
             z: big(),
             a: big(),
             sigma: big(),

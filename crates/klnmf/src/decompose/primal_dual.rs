@@ -29,7 +29,12 @@ pub(super) fn run(
     before: usize,
     work: &mut Work<f64>,
 ) -> ColumnInfo {
-    let mut column = Column::new(b, x, work);
+    work.x[..b.r].copy_from_slice(x);
+    work.x_best[..b.r].copy_from_slice(x);
+    let (weight, primal, gap) = (FIRST_WEIGHT, f64::INFINITY, f64::INFINITY);
+    // The dual point θ = 1 is always feasible, and its value is 0.
+    let dual = 0.0;
+    let mut column = Column { b, work, weight, primal, dual, gap_then: gap, restarted: 0, ray: 1.0, gap };
     column.check(f64::NEG_INFINITY);
     column.first_dual();
     column.restart(0);
@@ -67,24 +72,7 @@ struct Column<'a, 'b> {
     gap: f64,
 }
 
-impl<'a, 'b> Column<'a, 'b> {
-    fn new(b: &'a Block<'b, f64>, x: &[f64], work: &'a mut Work<f64>) -> Self {
-        work.x[..b.r].copy_from_slice(x);
-        work.x_best[..b.r].copy_from_slice(x);
-        Self {
-            b,
-            work,
-            weight: FIRST_WEIGHT,
-            primal: f64::INFINITY,
-            // The dual point θ = 1 is always feasible, and its value is 0.
-            dual: 0.0,
-            gap_then: f64::INFINITY,
-            restarted: 0,
-            ray: 1.0,
-            gap: f64::INFINITY,
-        }
-    }
-
+impl Column<'_, '_> {
     /// Some primal-dual steps; the dual value of the χ that they end with.
     fn steps(&mut self, count: usize) -> f64 {
         let (b, Work { tile, evidence, sigma, chi, x, x_bar, tau, simplex, .. }) = (self.b, &mut *self.work);

@@ -173,7 +173,8 @@ fn evidence_adds_up_over_rows() {
         let parts = DictionaryParts::default();
         let mut half = HalfProblem::new(data.blocks::<f64>(), &pool, r, parts, Terms::default());
         half.set(&kt);
-        let all = std::sync::Mutex::new((Evidence::new(r, m), vec![0.0; m], vec![0.0; r]));
+        let nothing = Evidence { g: vec![0.0; r * m], logs: vec![0.0; m] };
+        let all = std::sync::Mutex::new((nothing, vec![0.0; m], vec![0.0; r]));
         half.for_each((&mut vec![(); m], 1), (&mut vec![(); m], 1), |b, _, _, work| {
             let mut all = all.lock().unwrap();
             let x = &x.as_slice()[b.first * r..][..b.q * r];
