@@ -227,7 +227,7 @@ fn entries_that_change_are_errors() {
         let made: Result<Sparse<f64>, Error> = Sparse::from_triplets(2, 2, Order::Rows, |put| {
             passes.next().unwrap_or_default().iter().try_for_each(|&(i, j)| put(i, j, 1.0))
         });
-        assert_eq!(made.is_err(), second != &[(0, 0), (1, 0)], "{second:?}");
+        assert!(made.is_err(), "{second:?}");
     }
 }
 

@@ -284,7 +284,7 @@ impl Corpus {
     /// Moves every row to its place among n; those without a place are counted as unknown.
     fn pick(&mut self, n: usize, place: impl Fn(usize) -> Option<usize>) -> anyhow::Result<()> {
         let (before, counts) = (self.counts.view().sum(), self.counts.view());
-        let known = Sparse::from_triplets(n, counts.cols(), klnmf::Order::Columns, |put| {
+        let known: klnmf::Result<_> = Sparse::from_triplets(n, counts.cols(), klnmf::Order::Columns, |put| {
             let mut known = counts.entries().filter_map(|(i, j, x)| place(i).map(|row| (row, j, x)));
             known.try_for_each(|(i, j, x)| put(i, j, x))
         });
