@@ -149,7 +149,8 @@ impl<'a, T: Scalar> Run<'a, T> {
         }
     }
 
-    /// Sweeps until there is a reason to stop; `watch` is told of every certificate that is due, and may break.
+    /// Sweeps until there is a reason to stop; `watch` is told of every certificate that is due, and may
+    /// break.
     pub fn to_end(mut self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
         loop {
             let stopped = self.shows() && watch(self.info()).is_break();

@@ -83,8 +83,8 @@ fn a_tolerance_ends_both_at_the_same_iteration() {
 }
 
 /// A run that came to its limit goes on with a higher one as if it had had that from the start. The limits
-/// before a multiple of ten are for `auto`: told of its progress there, and again one iteration later, it would
-/// leave f32 too early.
+/// before a multiple of ten are for `auto`: told of its progress there, and again one iteration later, it
+/// would leave f32 too early.
 #[test]
 fn a_higher_limit_continues_a_finished_run() {
     let v = Random(9).counts(30, 45, 0.1, 20.0);

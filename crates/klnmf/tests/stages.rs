@@ -131,7 +131,8 @@ fn primal_weights_grow_while_the_divergence_falls() {
     assert!(columns.iter().all(|c| c.weight <= 8.0));
 }
 
-/// A thread that waits until a `Decomposer` has packed its dictionary may begin another decomposition with it.
+/// A thread that waits until a `Decomposer` has packed its dictionary may begin another decomposition with
+/// it.
 #[test]
 fn a_decomposer_serves_a_pool() {
     let mut random = Random(9);

@@ -70,8 +70,8 @@ struct Auto<'a, T: Scalar> {
     f: f64,
 }
 
-/// See [`Solver::Auto`](crate::Solver::Auto), and [`Solver::Newton`](crate::Solver::Newton): after the warm-up
-/// nothing else, whatever it achieves.
+/// See [`Solver::Auto`](crate::Solver::Auto), and [`Solver::Newton`](crate::Solver::Newton), which does
+/// nothing else after the warm-up, whatever it achieves.
 pub fn auto<'a, T: Scalar, S: Scalar>(
     setup: &Setup<'a, T>,
     factors: &Pair<S>,

@@ -42,7 +42,8 @@ struct FpaAuthors<'a, T> {
     switches: bool,
 }
 
-/// See [`Solver::FpaAuthors`](crate::Solver::FpaAuthors) and [`Solver::FpaPrinted`](crate::Solver::FpaPrinted).
+/// See [`Solver::FpaAuthors`](crate::Solver::FpaAuthors) and
+/// [`Solver::FpaPrinted`](crate::Solver::FpaPrinted).
 pub fn fpa_authors<'a, T: Scalar, S: Scalar>(
     setup: &Setup<'a, T>,
     factors: &Pair<S>,

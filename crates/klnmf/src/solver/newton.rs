@@ -162,8 +162,8 @@ impl<T: Scalar> Weights<'_, T> {
         self.z.iter().zip(self.a).any(|(z, a)| *z < T::TINY && *a > T::ZERO)
     }
 
-    /// What a pass over some rows works on: for the change of the atoms from `before` on, and g and h of those
-    /// from `first` on.
+    /// What a pass over some rows works on: for the change of the atoms from `before` on, and g and h of
+    /// those from `first` on.
     fn rows(&mut self, before: usize, first: usize, rows: Range<usize>) -> Pass<'_, T> {
         let (r, height, atoms, zeros) = (self.x.len(), self.height, self.atoms, self.zeros);
         let atom = |k: usize| {
