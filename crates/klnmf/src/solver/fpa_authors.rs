@@ -14,7 +14,6 @@
 //! | order | H, then W | W, then H |
 //! | before the steps on a factor | nothing | columns of W to sum 1, with W̄; rows of H and H̄ the other way |
 //! | | | χ divided by max Kᵀ(−χ)/Kᵀ1 where that exceeds 1, column by column |
-//! | objective | ε = 2.2e-16 inside the logarithm | D |
 //!
 //! With one factor fixed there is no switch from one problem to the other, so neither does anything before the
 //! steps, and both are Algorithm 1 on every column. `docs/solvers.md` has all differences, with reasons and with

@@ -138,7 +138,7 @@ solvers! {
     fpa_authors(false), { dense_only: true, inner: 5, inner_sparse: 5 }, AUTHORS;
 
     FpaPrinted, "fpa-printed", "The paper's Algorithm 2 as printed, with the sign that converges, for comparisons",
-    fpa_authors(true), { dense_only: true, inner: 5, inner_sparse: 5, epsilon: 0.0 }, AUTHORS;
+    fpa_authors(true), { dense_only: true, inner: 5, inner_sparse: 5 }, AUTHORS;
 
     MuAuthors, "mu-authors", "The paper's own mu program, repeated step for step for comparisons: W before H",
     alternation(&mu::MU, Side::W, 0), { leaves_zero: false, never_rises: true }, AUTHORS;
