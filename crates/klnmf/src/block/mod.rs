@@ -26,7 +26,7 @@ pub use work::{Load, Work, workspace_bytes};
 use crate::Scalar;
 use crate::cost::Cost;
 use crate::kernel::{self, Isa, LogSums, Packed, Ratio, TileMap};
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 
 /// Rows of KX that are worked at a time, so that they stay in cache between the two products.
 pub const TILE_ROWS: usize = 128;
@@ -111,6 +111,14 @@ pub struct Evidence<S> {
     pub g: Vec<S>,
     /// Σα·ln(α/Kx) of every column, if it was asked for.
     pub logs: Vec<f64>,
+}
+
+impl<S: Scalar> AddAssign<&Evidence<S>> for Evidence<S> {
+    /// Adds what other rows say of the same columns.
+    fn add_assign(&mut self, other: &Self) {
+        self.g.iter_mut().zip(&other.g).for_each(|(to, g)| *to += *g);
+        self.logs.iter_mut().zip(&other.logs).for_each(|(to, logs)| *to += *logs);
+    }
 }
 
 impl<S: Scalar> Block<'_, S> {

@@ -50,19 +50,21 @@ impl<S: Scalar> Sums<S> {
 }
 
 /// Brings z up to date and adds the rows of a pass to the sums, or begins new ones if `fresh`.
-pub(crate) struct BlockPass<'a, S> {
-    pub pass: Pass<'a, S>,
+///
+/// The pass is borrowed because large work that is handed over by value is copied on the way.
+pub(crate) struct BlockPass<'p, 'a, S> {
+    pub pass: &'p mut Pass<'a, S>,
     pub fresh: bool,
-    pub sums: &'a mut Sums<S>,
+    pub sums: &'p mut Sums<S>,
 }
 
-impl<S: Scalar> Wide<S> for BlockPass<'_, S> {
+impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
     type Output = ();
 
     #[inline(always)]
     fn run<L: Lanes<S>>(self, token: L::Token) {
         let Pass { a, z, before, d, k, floor } = self.pass;
-        let (d, floor) = (splat_all::<S, L>(token, &d), L::splat(token, floor));
+        let (d, floor) = (splat_all::<S, L>(token, d), L::splat(token, *floor));
         let mut so_far = [L::splat(token, S::ZERO); B + H];
         if !self.fresh {
             for (now, sum) in so_far.iter_mut().zip(&self.sums.0) {
@@ -74,7 +76,7 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, S> {
         let [.., mut h11, mut h12, mut h13, mut h22, mut h23, mut h33] = so_far;
         let n = z.len();
         let columns = z.chunks_exact_mut(L::N).zip(a[..n].chunks_exact(L::N));
-        for ((z, a), (before, k)) in columns.zip(four::<S, L>(&before, n).zip(four::<S, L>(&k, n))) {
+        for ((z, a), (before, k)) in columns.zip(four::<S, L>(before, n).zip(four::<S, L>(k, n))) {
             let now = moved(L::load(token, z, 0, L::N), d, before).max(floor);
             now.store(z, 0, L::N);
             let inverse = now.reciprocal();
@@ -99,19 +101,19 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, S> {
 }
 
 /// Brings z up to date; comes to the least z among the rows with a > 0.
-pub(crate) struct LastPass<'a, S>(pub Pass<'a, S>);
+pub(crate) struct LastPass<'p, 'a, S>(pub &'p mut Pass<'a, S>);
 
-impl<S: Scalar> Wide<S> for LastPass<'_, S> {
+impl<S: Scalar> Wide<S> for LastPass<'_, '_, S> {
     type Output = S;
 
     #[inline(always)]
     fn run<L: Lanes<S>>(self, token: L::Token) -> S {
         let Pass { a, z, before, d, .. } = self.0;
-        let (d, most) = (splat_all::<S, L>(token, &d), L::splat(token, S::INFINITY));
+        let (d, most) = (splat_all::<S, L>(token, d), L::splat(token, S::INFINITY));
         let mut least = most;
         let n = z.len();
         let columns = z.chunks_exact_mut(L::N).zip(a[..n].chunks_exact(L::N));
-        for ((z, a), before) in columns.zip(four::<S, L>(&before, n)) {
+        for ((z, a), before) in columns.zip(four::<S, L>(before, n)) {
             let now = moved(L::load(token, z, 0, L::N), d, before);
             now.store(z, 0, L::N);
             least = now.if_positive(L::load(token, a, 0, L::N), most).min(least);

@@ -203,7 +203,7 @@ impl<T: Scalar> Group<'_, T> {
         }
         for column in self.columns.iter_mut().flatten() {
             // Of a row with a > 0, after the change of the last block.
-            let least = self.isa.run_wide(LastPass(column.rows(before, before, 0..column.height)));
+            let least = self.isa.run_wide(LastPass(&mut column.rows(before, before, 0..column.height)));
             if least <= column.floor * T::from_f64(ROUNDING) && column.vanishes() {
                 column.step_back();
             }
@@ -220,7 +220,7 @@ impl<T: Scalar> Group<'_, T> {
                 if rows.start < column.height {
                     let rows = rows.start..rows.end.min(column.height);
                     let fresh = rows.start == 0;
-                    isa.run_wide(BlockPass { pass: column.rows(before, first, rows), fresh, sums });
+                    isa.run_wide(BlockPass { pass: &mut column.rows(before, first, rows), fresh, sums });
                 }
             }
         }

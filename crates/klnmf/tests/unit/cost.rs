@@ -190,7 +190,8 @@ fn evidence_adds_up_over_rows() {
         (passes(0..n), passes(0..cut), passes(cut..n));
     let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs().max(1.0));
     let add = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<f64>>();
-    let sum = Evidence { g: add(&one.g, &other.g), logs: add(&one.logs, &other.logs) };
+    let mut sum = one;
+    sum += &other;
     assert!(near(&sum.g, &whole.0.g) && near(&sum.logs, &whole.0.logs));
     let (sums, c) = (add(&sums, &other_sums), add(&c, &other_c));
     assert!(near(&sums, &whole.1) && near(&c, &whole.2));

@@ -43,7 +43,7 @@ fn sums_are_right<S: Scalar>(isa: Isa, p: usize, tolerance: f64) {
     // Sums of before must not matter.
     sums[column].0[5] = [S::ONE; MOST];
     for rows in chunks::<S>(height) {
-        let (fresh, pass) = (rows.start == 0, pass_of(&a, &mut z, &atoms, rows));
+        let (fresh, pass) = (rows.start == 0, &mut pass_of(&a, &mut z, &atoms, rows));
         isa.run_wide(BlockPass { pass, fresh, sums: &mut sums[column] });
     }
     let (mut want, mut least) = ([0.0; B + H], f64::INFINITY);
@@ -68,7 +68,7 @@ fn sums_are_right<S: Scalar>(isa: Isa, p: usize, tolerance: f64) {
             assert!((found - want).abs() <= tolerance * want, "{} {}: sum {e}", isa.name(), S::NAME);
         }
     }
-    let found = isa.run_wide(LastPass(pass_of(&a, &mut z, &atoms, 0..height))).to_f64();
+    let found = isa.run_wide(LastPass(&mut pass_of(&a, &mut z, &atoms, 0..height))).to_f64();
     assert!((found - least).abs() <= tolerance * 10.0, "{}: {found} for {least}", isa.name());
 }
 
