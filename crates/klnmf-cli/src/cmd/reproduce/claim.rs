@@ -10,6 +10,10 @@ pub struct Claim {
     pub figure: String,
     /// The statements, each with what was measured.
     pub checks: Vec<Check>,
+    /// Why it holds, and why it does not or only in part, as far as we know; may be empty.
+    pub why: [&'static str; 2],
+    /// Why it has no verdict at all, such as “not run at this size”.
+    pub not_run: Option<&'static str>,
 }
 
 /// A statement that was measured.
@@ -33,7 +37,13 @@ pub enum Verdict {
     Disagrees,
     /// None could be decided.
     Undecided,
+    /// It was not run at the paper's size, or on other data.
+    NotRun,
 }
+
+/// All of them.
+pub const VERDICTS: [Verdict; 5] =
+    [Verdict::Agrees, Verdict::Partly, Verdict::Disagrees, Verdict::Undecided, Verdict::NotRun];
 
 impl Check {
     pub fn new(holds: bool, measured: String) -> Self {
@@ -52,6 +62,24 @@ impl Check {
 }
 
 impl Claim {
+    pub fn new(paper: impl Into<String>, place: &'static str, figure: &str, checks: Vec<Check>) -> Self {
+        Self { paper: paper.into(), place, figure: figure.into(), checks, why: ["", ""], not_run: None }
+    }
+
+    /// With why it holds, and why it does not.
+    pub fn because(self, holds: &'static str, fails: &'static str) -> Self {
+        Self { why: [holds, fails], ..self }
+    }
+
+    /// Why the verdict is what it is.
+    pub fn reason(&self) -> &'static str {
+        match self.verdict() {
+            Verdict::Agrees => self.why[0],
+            Verdict::Partly | Verdict::Disagrees => self.why[1],
+            Verdict::Undecided | Verdict::NotRun => "",
+        }
+    }
+
     /// Statements that could not be decided.
     pub fn open(&self) -> usize {
         self.checks.iter().filter(|check| check.open).count()
@@ -61,6 +89,7 @@ impl Claim {
     pub fn verdict_in_words(&self) -> String {
         let verdict = self.verdict();
         match self.open() {
+            _ if self.not_run.is_some() => self.not_run.unwrap_or_default().into(),
             open if open > 0 && verdict != Verdict::Undecided => format!("{} ({open} open)", verdict.name()),
             _ => verdict.name().into(),
         }
@@ -70,7 +99,9 @@ impl Claim {
     pub fn verdict(&self) -> Verdict {
         let holding = self.checks.iter().filter(|check| check.holds).count();
         let decided = self.checks.iter().filter(|check| !check.open).count();
-        if decided == 0 && !self.checks.is_empty() {
+        if self.not_run.is_some() {
+            Verdict::NotRun
+        } else if decided == 0 && !self.checks.is_empty() {
             Verdict::Undecided
         } else if holding == 0 {
             Verdict::Disagrees
@@ -89,6 +120,22 @@ impl Verdict {
             Verdict::Partly => "partly",
             Verdict::Disagrees => "does not agree",
             Verdict::Undecided => "undecided",
+            Verdict::NotRun => "not run",
+        }
+    }
+
+    /// What so many claims do.
+    pub fn counted(self, count: usize) -> &'static str {
+        match self {
+            Verdict::Agrees if count == 1 => "agrees",
+            Verdict::Agrees => "agree",
+            Verdict::Disagrees if count == 1 => "does not agree",
+            Verdict::Disagrees => "do not agree",
+            Verdict::Partly => "in part",
+            Verdict::Undecided if count == 1 => "is undecided",
+            Verdict::Undecided => "are undecided",
+            Verdict::NotRun if count == 1 => "was not run",
+            Verdict::NotRun => "were not run",
         }
     }
 
@@ -99,6 +146,7 @@ impl Verdict {
             Verdict::Partly => "partly",
             Verdict::Disagrees => "disagrees",
             Verdict::Undecided => "undecided",
+            Verdict::NotRun => "not_run",
         }
     }
 }
@@ -192,8 +240,7 @@ mod tests {
 
     #[test]
     fn what_is_open_has_no_say() {
-        let claim =
-            |checks: Vec<Check>| Claim { paper: String::new(), place: "", figure: String::new(), checks };
+        let claim = |checks: Vec<Check>| Claim::new("", "", "", checks);
         let (yes, no) = (Check::new(true, String::new()), Check::new(false, String::new()));
         let open = Check::undecided(String::new());
         assert_eq!(claim(vec![yes.clone()]).verdict_in_words(), "agrees");
@@ -206,16 +253,19 @@ mod tests {
 
     #[test]
     fn verdicts_follow_from_the_statements() {
-        let claim = |holds: &[bool]| Claim {
-            paper: "x".into(),
-            place: "",
-            figure: "".into(),
-            checks: holds.iter().map(|h| Check::new(*h, "y".into())).collect(),
+        let claim = |holds: &[bool]| {
+            let checks = holds.iter().map(|h| Check::new(*h, "y".into())).collect();
+            Claim::new("x", "", "", checks).because("good", "bad")
         };
         assert_eq!(claim(&[true, true]).verdict(), Verdict::Agrees);
         assert_eq!(claim(&[true, false]).verdict(), Verdict::Partly);
         assert_eq!(claim(&[false]).verdict(), Verdict::Disagrees);
         assert_eq!(claim(&[]).verdict(), Verdict::Disagrees, "what was not measured is not borne out");
+        assert_eq!([claim(&[true]).reason(), claim(&[true, false]).reason()], ["good", "bad"]);
+        // Without the paper's size there is no verdict, whatever was measured.
+        let elsewhere = Claim { not_run: Some("not run at this size"), ..claim(&[true]) };
+        assert_eq!((elsewhere.verdict(), elsewhere.reason()), (Verdict::NotRun, ""));
+        assert_eq!(elsewhere.verdict_in_words(), "not run at this size");
     }
 
     #[test]

@@ -22,7 +22,7 @@ const fn column(name: &'static str, unit: &'static str, about: &'static str) -> 
 
 const DIVERGENCE: &str = "unit of V (nats for counts)";
 
-const TABLES: [Table; 7] = [
+const TABLES: [Table; 9] = [
     Table {
         file: "traces.csv",
         about: "The lines of the figures: a row for each point, at most about a hundred for each method on each problem. `inf` is infinite, \
@@ -35,7 +35,7 @@ const TABLES: [Table; 7] = [
                  before and after a warm restart; `weights given the topics` and `topics and weights` are those of topics",
             ),
             column("method", "name", "who solved it, as in the figures"),
-            column("iteration", "accesses to the data", "0 is the start"),
+            column("iteration", "iterations", "each an access to the data; 0 is the start"),
             column(
                 "seconds",
                 "s",
@@ -57,6 +57,12 @@ const TABLES: [Table; 7] = [
                 DIVERGENCE,
                 "what a better H could gain at most while W stays; the other way round",
             ),
+            column(
+                "dual",
+                DIVERGENCE,
+                "the value of the dual point that the method itself carries, FPA's χ projected as in §3.1 of the paper; `NaN` for methods without one. \
+                 the gaps take the better of it and of the point −V/(WH), scaled",
+            ),
         ],
     },
     Table {
@@ -72,17 +78,47 @@ const TABLES: [Table; 7] = [
             column("divergence", DIVERGENCE, "at the end; `inf` where it diverged"),
             column(
                 "reached",
-                "accesses to the data",
-                "the access at which the divergence is at most 1e-6 of the optimum above it; empty if that was not reached, and for `NMF`, whose \
+                "iterations",
+                "the iteration at which the divergence is at most 1e-6 of the optimum above it; empty if that was not reached, and for `NMF`, whose \
                  optimum is not known",
             ),
+        ],
+    },
+    Table {
+        file: "restart.csv",
+        about: "ADMM before and after the warm restart with c = 0, with several ρ: a row for each pair, from the first start.",
+        columns: &[
+            column("before", "none", "ρ of the first phase"),
+            column("after", "none", "ρ of the second phase"),
+            column("first", DIVERGENCE, "at the end of the first phase; `inf` where it diverged"),
+            column("second", DIVERGENCE, "at the end of the second phase; `inf` where it diverged"),
+        ],
+    },
+    Table {
+        file: "starts.csv",
+        about: "The paper's methods from several random starts: divergences at a few places on their way. The first start is that of traces.csv; a \
+                time of another is the iteration that the method had made by then from the first. `NaN` where FPA has no time, as after a warm restart.",
+        columns: &[
+            column("problem", "name", "as in traces.csv"),
+            column("method", "name", "as in traces.csv"),
+            column("start", "number", "from 0; the seed of the random start is larger by as much"),
+            column("first", DIVERGENCE, "at the start"),
+            column("few", DIVERGENCE, "after one iteration in a hundred, at least ten"),
+            column("early", DIVERGENCE, "at a hundredth of FPA's time"),
+            column("half", DIVERGENCE, "at half of FPA's time"),
+            column("same", DIVERGENCE, "when FPA ends"),
+            column("end", DIVERGENCE, "at the end"),
         ],
     },
     Table {
         file: "parts.csv",
         about: "Images and parts of images: a row for each, upright.",
         columns: &[
-            column("method", "name", "whose W it is; `data` for some of the images themselves"),
+            column(
+                "method",
+                "name",
+                "whose W it is; `data` for some of the images themselves if they are generated",
+            ),
             column(
                 "part",
                 "number",
@@ -135,9 +171,9 @@ const TABLES: [Table; 7] = [
             column(
                 "found",
                 "topics",
-                "true topics that are paired with a learned one at a cosine of at least 0.95",
+                "true topics that are paired with a learned one at a cosine of at least 0.95; empty where they are not known",
             ),
-            column("cosine", "0 to 1", "the mean over all pairs"),
+            column("cosine", "0 to 1", "the mean over all pairs; empty where they are not known"),
         ],
     },
 ];
@@ -177,7 +213,7 @@ mod tests {
     #[test]
     fn only_tables_that_are_there_are_described() {
         let text = text(&BTreeSet::from(["rho.csv".to_owned()]));
-        assert!(text.contains("## rho.csv") && text.contains("| `reached` | accesses to the data |"));
+        assert!(text.contains("## rho.csv") && text.contains("| `reached` | iterations |"));
         assert!(!text.contains("## waves.csv"));
     }
 }

@@ -4,7 +4,7 @@ use super::race::Lab;
 use super::record::Record;
 use super::section::Section;
 use super::size::Size;
-use super::{faces, music, synthetic_nd, synthetic_nmf, topics, warm_restart};
+use super::{corpus, decomposition, faces, music, synthetic_nd, synthetic_nmf, topics, warm_restart};
 use anyhow::Context;
 use serde_json::Value;
 
@@ -34,6 +34,7 @@ pub const EXPERIMENTS: [Experiment; 6] = [
 pub struct Inputs {
     pub faces: Option<faces::Faces>,
     pub music: Option<music::Piece>,
+    pub counts: Option<corpus::Corpus>,
 }
 
 impl Inputs {
@@ -42,6 +43,7 @@ impl Inputs {
         let text = match experiment {
             Experiment::Faces => self.faces.as_ref().map(faces::Faces::fingerprint),
             Experiment::Music => self.music.as_ref().map(music::Piece::fingerprint),
+            Experiment::Topics => self.counts.as_ref().map(corpus::Corpus::fingerprint),
             _ => None,
         };
         text.map_or(Value::Null, Value::String)
@@ -64,7 +66,7 @@ impl Experiment {
     /// How many runs of a method it takes.
     pub fn runs(self, size: Size) -> usize {
         match self {
-            Experiment::SyntheticNd => synthetic_nd::RUNS,
+            Experiment::SyntheticNd => decomposition::runs(),
             Experiment::SyntheticNmf => synthetic_nmf::runs(size),
             Experiment::WarmRestart => warm_restart::runs(size),
             Experiment::Faces => faces::runs(size),
@@ -83,7 +85,9 @@ impl Experiment {
             Experiment::Music => {
                 music::run(lab, size, inputs.music.as_ref().context("there is no recording")?)
             }
-            Experiment::Topics => topics::run(lab, size),
+            Experiment::Topics => {
+                topics::run(lab, size, inputs.counts.as_ref().context("there are no counts")?)
+            }
         }
     }
 
@@ -102,6 +106,7 @@ impl Experiment {
 
 #[cfg(test)]
 mod tests {
+    use super::super::claim::Verdict;
     use super::super::race::quiet_lab;
     use super::*;
 
@@ -110,6 +115,7 @@ mod tests {
         let inputs = Inputs {
             faces: Some(faces::Faces::load(None, false, 1, Size::Tiny).unwrap()),
             music: Some(music::Piece::load(None, 1, Size::Tiny).unwrap()),
+            counts: Some(corpus::Corpus::load(None, 1, Size::Tiny).unwrap()),
         };
         for experiment in EXPERIMENTS {
             let lab = quiet_lab(1);
@@ -118,7 +124,9 @@ mod tests {
             let section = experiment.section(&record);
             assert!(!section.claims.is_empty() && !section.items.is_empty());
             for claim in &section.claims {
+                assert_eq!(claim.verdict(), Verdict::NotRun, "{}: another size has no verdict", claim.paper);
                 assert!(!claim.checks.is_empty(), "{}", claim.paper);
+                assert!(claim.why.iter().all(|why| why.ends_with('.')), "{}: why, and why not", claim.paper);
                 assert!(section.items.iter().any(|item| item.id == claim.figure), "{}", claim.figure);
                 let text: String = claim.checks.iter().map(|check| check.measured.as_str()).collect();
                 assert!(!text.contains("NaN"), "{text}");

@@ -1,14 +1,15 @@
 //! The whole factorisation: all methods from the same start. The same for every data set.
 
-use super::claim::{Check, Claim, above, compared, lower, margin, plain, resolution, signed, timed};
+use super::claim::{Claim, above, compared, signed};
 use super::race::{ADMM, AUTO, BEST_ADMM, Entrant, FPA, Lab, MUA, OUR_FPA};
 use super::record::Record;
 use super::section::{Along, Item, line};
+use super::starts::{self, At, Starts, difference};
 use super::sweep::{self, Sweep};
 use super::trace::{Level, Trace};
 use crate::chart::Chart;
 use anyhow::Context;
-use klnmf::{Mat, Solution, Solver};
+use klnmf::{Mat, Solution};
 
 /// The problem's name in the data.
 pub const PROBLEM: &str = "NMF";
@@ -23,12 +24,25 @@ pub struct Setup<'a> {
     pub rho: f64,
     /// FPA with other numbers of steps on one factor.
     pub inner: &'a [usize],
+    /// Random starts, of which the first is timed.
+    pub starts: usize,
 }
 
 impl Setup<'_> {
     /// Runs that the experiment takes.
     pub fn runs(&self) -> usize {
-        5 + self.inner.len() + sweep::OTHERS
+        Entrant::count() + self.inner.len() + sweep::OTHERS + (self.starts - 1) * (3 + self.inner.len())
+    }
+
+    /// The paper's methods, with every number of steps.
+    fn paper(&self) -> Vec<Entrant> {
+        let mut entrants = vec![Entrant::mua(), Entrant::admm(ADMM, self.rho), Entrant::fpa(FPA, INNER)];
+        entrants.extend(self.others());
+        entrants
+    }
+
+    fn others(&self) -> impl Iterator<Item = Entrant> {
+        self.inner.iter().map(|inner| Entrant::fpa(&with_inner(*inner), *inner))
     }
 }
 
@@ -40,22 +54,29 @@ pub fn with_inner(inner: usize) -> String {
 /// What the paper's three methods and ours found.
 pub type Found = Vec<(String, Solution<f64>)>;
 
-/// All methods from the same start, and the sweep of ρ.
+/// All methods from the same start, the sweep of ρ, and the paper's methods from further starts.
 pub fn run(lab: &Lab, v: &Mat<f64>, setup: &Setup<'_>, record: &mut Record) -> anyhow::Result<Found> {
     let v = &lab.prepare(v)?;
-    let (w, h) = lab.start(v, setup.rank)?;
-    let mut entrants = vec![Entrant::mua(), Entrant::admm(ADMM, setup.rho), Entrant::fpa(FPA, INNER)];
-    entrants.extend(setup.inner.iter().map(|inner| Entrant::fpa(&with_inner(*inner), *inner)));
-    entrants.extend([Entrant::ours(OUR_FPA, Solver::Fpa), Entrant::ours(AUTO, Solver::Auto)]);
+    let (w, h) = lab.start(v, setup.rank, 0)?;
     let mut found = Found::new();
-    for entrant in &entrants {
-        let (trace, solution) = lab.race(PROBLEM, entrant, v, (&w, &h), setup.accesses)?;
+    for entrant in Entrant::all(setup.rho, INNER).into_iter().chain(setup.others()) {
+        let (trace, solution) = lab.race(PROBLEM, &entrant, v, (&w, &h), setup.accesses)?;
         record.traces.push(trace);
         found.push((entrant.name.clone(), solution));
     }
     let paper = record.trace(PROBLEM, ADMM).cloned().context("ADMM has run")?;
     Sweep { problem: PROBLEM, rho: setup.rho, target: None, paper }
         .run(record, |entrant| Ok(lab.race(PROBLEM, &entrant, v, (&w, &h), setup.accesses)?.0))?;
+    for start in 0..setup.starts {
+        let (w, h) = lab.start(v, setup.rank, start)?;
+        for entrant in setup.paper() {
+            let trace = match record.trace(PROBLEM, &entrant.name).filter(|_| start == 0) {
+                Some(timed) => timed.clone(),
+                None => lab.repeat(PROBLEM, &entrant, v, (&w, &h), setup.accesses)?.0,
+            };
+            starts::note(record, start, &trace);
+        }
+    }
     Ok(found)
 }
 
@@ -78,7 +99,7 @@ pub fn chart(traces: &[&Trace], along: Along, title: &str, zoomed: bool) -> Char
     if zoomed { zoom(traces, along, whole) } else { from_the_start(whole) }
 }
 
-/// On a logarithmic axis the start stands a little left of the first access.
+/// On a logarithmic axis the start stands a little left of the first iteration.
 fn from_the_start(mut chart: Chart) -> Chart {
     let begun = chart.lines.iter().filter_map(|line| line.points.get(1)).map(|point| point.0);
     let begin = begun.fold(f64::INFINITY, f64::min).max(1e-6) / 2.0;
@@ -98,7 +119,7 @@ fn zoom(traces: &[&Trace], along: Along, chart: Chart) -> Chart {
         [] => chart.title.clone(),
         names => format!("{} (above it: {})", chart.title, names.join(", ")),
     };
-    // A tenth of a decade before it, but not before the first access, and at least half a decade in all.
+    // A tenth of a decade before it, but not before the first iteration, and at least half a decade in all.
     let least = if along == Along::Iterations { 1.0 } else { 1e-6 };
     let from = (first / 1.25).min(last / 3.0).max(least);
     Chart { title, linear_y: true, x_range: Some((from, last)), y_range: Some((low, high)), ..chart }
@@ -115,8 +136,9 @@ fn heights(traces: &[&Trace]) -> (f64, f64) {
     (lowest - 0.12 * span, lowest + 2.0 * span)
 }
 
-/// The figures against time and iterations, the table of all methods and the sweep.
-pub fn items(record: &Record, id: &str, places: [&str; 2], paper_times: [&str; 3]) -> Vec<Item> {
+/// The figures against time and iterations, the table of all methods and the sweep. The names of the figures, and the paper's times of
+/// FPA, ADMM and MUA.
+pub fn items(record: &Record, id: &str, figures: [&str; 2], paper_times: [&str; 3]) -> Vec<Item> {
     let traces: Vec<&Trace> = main_traces(record).collect();
     let end = record.trace(PROBLEM, FPA).map_or(0.0, Trace::seconds);
     let marked = |chart: Chart| Chart { marks: vec![(end, "FPA ends".into())], ..chart };
@@ -125,22 +147,15 @@ pub fn items(record: &Record, id: &str, places: [&str; 2], paper_times: [&str; 3
         marked(chart(&traces, Along::Seconds, "(b) zoomed", true)),
     ];
     let iterations = vec![
-        chart(&traces, Along::Iterations, "(a) objective against accesses to the data", false),
+        chart(&traces, Along::Iterations, "(a) objective against iterations", false),
         chart(&traces, Along::Iterations, "(b) zoomed", true),
     ];
+    let caption = "The divergence against seconds of work. The dotted line is FPA's final time. The start is drawn left of the first iteration.";
     vec![
+        Item::charts(figures[0], caption, times),
         Item::charts(
-            format!("{id}-time"),
-            format!(
-                "The divergence against seconds of work (paper: {}). The dotted line is FPA's final time. The start is drawn left of \
-                 the first access.",
-                places[0]
-            ),
-            times,
-        ),
-        Item::charts(
-            format!("{id}-iterations"),
-            format!("The divergence against accesses to the data (paper: {}).", places[1]),
+            figures[1],
+            "The divergence against iterations, each an access to the data.",
             iterations,
         ),
         table(record, &format!("{id}-table"), paper_times),
@@ -148,10 +163,17 @@ pub fn items(record: &Record, id: &str, places: [&str; 2], paper_times: [&str; 3
     ]
 }
 
+/// The paper's times beside ours.
+pub fn times(record: &Record, paper: [&'static str; 3]) -> Vec<(&'static str, &'static str, f64)> {
+    let seconds = |method: &str| record.trace(PROBLEM, method).map_or(f64::NAN, Trace::seconds);
+    [FPA, ADMM, MUA].into_iter().zip(paper).map(|(method, paper)| (method, paper, seconds(method))).collect()
+}
+
 fn table(record: &Record, id: &str, paper_times: [&str; 3]) -> Item {
     let Some(fpa) = record.trace(PROBLEM, FPA) else {
         return Item::table(id.into(), String::new(), &[], Vec::new());
     };
+    let starts = Starts::of(record);
     let lowest = record.of(PROBLEM).map(Trace::last).fold(f64::INFINITY, f64::min);
     let row = |trace: &Trace| {
         let paper = match trace.method.as_str() {
@@ -160,11 +182,17 @@ fn table(record: &Record, id: &str, paper_times: [&str; 3]) -> Item {
             MUA => paper_times[2],
             _ => "",
         };
-        let at_end = trace.at_seconds(fpa.seconds());
         let level = trace.reaches(Level::plain(fpa.last()));
         let name = match sweep::best(record, PROBLEM).filter(|_| trace.method == BEST_ADMM) {
             Some(rho) => format!("ADMM, ρ = {rho}"),
             None => trace.method.clone(),
+        };
+        let against = starts.ratio((PROBLEM, &trace.method, At::End), (PROBLEM, FPA, At::End));
+        let spread = match against.interval() {
+            Some((low, high)) => {
+                format!("{} [{}, {}]", difference(against.median()), difference(low), difference(high))
+            }
+            None => "–".into(),
         };
         vec![
             name,
@@ -172,172 +200,42 @@ fn table(record: &Record, id: &str, paper_times: [&str; 3]) -> Item {
             format!("{:.2} s", trace.seconds()),
             format!("{:.6e}", trace.last()),
             signed(above(trace.last(), lowest)),
-            at_end
+            spread,
+            trace
+                .at_seconds(fpa.seconds())
                 .map_or_else(|| "–".into(), |p| format!("{:.6e} ({:.0})", p.divergence, p.iteration.floor())),
             level.map_or_else(|| "–".into(), |p| format!("{:.2} s ({})", p.seconds, p.iteration)),
         ]
     };
-    let caption = "Total times, the paper's and ours; the divergence at the end and how far it is above the lowest; the divergence at the \
-                   time when FPA ends, and when a method is as low as FPA at its end (accesses in brackets).";
-    let header =
-        ["method", "paper", "time", "D at the end", "above lowest", "D at FPA's end", "as low as FPA"];
-    Item::table(id.into(), caption.into(), &header, record.of(PROBLEM).map(row).collect())
+    let caption = format!(
+        "The first start: total times, the paper's and ours; the divergence at the end and how far it is above the lowest; the divergence at the \
+         time when FPA ends, and when a method is as low as FPA at its end (iterations in brackets). “Against FPA” is the difference at the \
+         end, the median of {} with its interval of at least 95 %.",
+        plural(starts.count(), "start")
+    );
+    let header = [
+        "method",
+        "paper",
+        "time",
+        "D at the end",
+        "above lowest",
+        "against FPA",
+        "D at FPA's end",
+        "as low as FPA",
+    ];
+    Item::table(id.into(), caption, &header, record.of(PROBLEM).map(row).collect())
 }
 
-/// A statement about the ends and beginnings of two or three traces.
-pub struct Judge<'a> {
-    pub fpa: &'a Trace,
-    pub admm: &'a Trace,
-    pub mua: &'a Trace,
-}
-
-impl<'a> Judge<'a> {
-    pub fn new(record: &'a Record) -> Option<Self> {
-        let trace = |method| record.trace(PROBLEM, method);
-        Some(Self { fpa: trace(FPA)?, admm: trace(ADMM)?, mua: trace(MUA)? })
-    }
-
-    fn others(&self) -> [&Trace; 2] {
-        [self.admm, self.mua]
-    }
-
-    /// A few accesses: one in a hundred, at least ten.
-    fn few(&self) -> usize {
-        (self.fpa.points.last().map_or(0, |p| p.iteration) / 100).max(10)
-    }
-
-    /// FPA takes the least time and MUA the most.
-    pub fn order_of_times(&self) -> Vec<Check> {
-        let quicker = |a: &Trace, b: &Trace| {
-            let longer = a.seconds().max(b.seconds());
-            Check::settled(
-                timed(longer, |error| Some(a.seconds() + error < b.seconds())),
-                format!(
-                    "{} takes {:.3} s, {} {:.3} s (more than {} apart)",
-                    a.method,
-                    a.seconds(),
-                    b.method,
-                    b.seconds(),
-                    resolution(longer)
-                ),
-            )
-        };
-        vec![quicker(self.fpa, self.admm), quicker(self.admm, self.mua)]
-    }
-
-    /// A method has made most of its decrease within a few accesses.
-    pub fn quick_start(&self, trace: &Trace) -> Check {
-        let share = trace.share_of_decrease(self.few());
-        Check::new(
-            share >= 0.5,
-            format!(
-                "{} makes {:.1} % of its decrease in {} accesses (at least half, from a start with the sum of V)",
-                trace.method,
-                100.0 * share,
-                self.few()
-            ),
-        )
-    }
-
-    /// One method ends below another by more than the margin.
-    pub fn ends_below(&self, a: &Trace, b: &Trace) -> Check {
-        let answer = lower(a.last(), b.last());
-        let compared = compared(b.last(), a.last());
-        let (a, b) = (&a.method, &b.method);
-        let place = match answer {
-            Some(_) => format!("{compared} {a}"),
-            None => format!("as low as {a}, {compared} it"),
-        };
-        let measured = format!("at the end {b} is {place} (margin {})", margin());
-        Check::settled(answer, measured)
-    }
-
-    /// After a few accesses one method is above another by more than the margin.
-    pub fn begins_above(&self, a: &Trace, b: &Trace) -> Check {
-        let at = |t: &Trace| t.at_iteration(self.few()).map_or(f64::INFINITY, |p| p.divergence);
-        Check::settled(
-            lower(at(b), at(a)),
-            format!(
-                "after {} accesses {} is at {}, {} at {} (margin {})",
-                self.few(),
-                a.method,
-                plain(at(a)),
-                b.method,
-                plain(at(b)),
-                margin()
-            ),
-        )
-    }
-
-    /// Two methods end within so many per cent of each other.
-    pub fn ends_alike(&self, a: &Trace, b: &Trace, per_cent: f64) -> Check {
-        let difference = above(a.last(), b.last());
-        Check::new(
-            difference.abs() <= per_cent,
-            format!("{} ends {} {} (at most {per_cent} %)", a.method, compared(a.last(), b.last()), b.method),
-        )
-    }
-
-    /// At FPA's final time the others have a cost that is larger by more than the margin. The paper says “significantly larger”, so a tie
-    /// decides against it, while it leaves open which of two is lower.
-    pub fn larger_at_the_same_time(&self) -> Vec<Check> {
-        let check = |other: &Trace| {
-            let end = self.fpa.seconds();
-            let answer =
-                timed(end, |error| Some(lower(self.fpa.last(), at_time(other, end + error)) == Some(true)));
-            let accesses = other.at_seconds(end).map_or(0.0, |place| place.iteration.floor());
-            Check::settled(
-                answer,
-                format!(
-                    "at FPA's final time {} is {} FPA, after {accesses:.0} accesses (significantly larger: more than {} above; time to {})",
-                    other.method,
-                    compared(at_time(other, end), self.fpa.last()),
-                    margin(),
-                    resolution(end)
-                ),
-            )
-        };
-        self.others().map(check).to_vec()
-    }
-
-    /// Early MUA is the lowest: at a hundredth of FPA's time, but not before FPA has done something.
-    pub fn mua_leads_early(&self) -> Vec<Check> {
-        let begun = self.fpa.points.get(2).map_or(0.0, |point| point.seconds);
-        let seconds = (self.fpa.seconds() / 100.0).max(begun);
-        vec![self.leads_at(seconds, self.mua, self.fpa), self.leads_at(seconds, self.mua, self.admm)]
-    }
-
-    /// At a time one method is below another by more than the margin.
-    pub fn leads_at(&self, seconds: f64, a: &Trace, b: &Trace) -> Check {
-        Check::settled(
-            timed(seconds, |error| lower(at_time(a, seconds), at_time(b, seconds + error))),
-            format!(
-                "after {} s {} is at {}, {} at {} (margin {}; time to {})",
-                plain(seconds),
-                a.method,
-                plain(at_time(a, seconds)),
-                b.method,
-                plain(at_time(b, seconds)),
-                margin(),
-                resolution(seconds)
-            ),
-        )
-    }
-}
-
-/// The divergence at a time; infinite before the start.
-fn at_time(trace: &Trace, seconds: f64) -> f64 {
-    trace.at_seconds(seconds).map_or(f64::INFINITY, |place| place.divergence)
+/// A number of things.
+pub fn plural(count: usize, name: &str) -> String {
+    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The claim about ρ.
 pub fn rho_claim(record: &Record, id: &str, place: &'static str, rho: f64) -> Claim {
-    Claim {
-        paper: format!("ρ = {rho} is the optimal parameter of ADMM"),
-        place,
-        figure: format!("{id}-rho"),
-        checks: vec![sweep::check(record, PROBLEM, rho, 0.0)],
-    }
+    let checks = vec![sweep::check(record, PROBLEM, rho, 0.0)];
+    Claim::new(format!("ρ = {rho} is the optimal parameter of ADMM"), place, &format!("{id}-rho"), checks)
+        .because(sweep::WHY[0], sweep::WHY[1])
 }
 
 /// What was achieved beyond the paper: our methods against FPA's end.
@@ -346,7 +244,7 @@ pub fn beyond(record: &Record) -> String {
         let (fpa, ours) = (record.trace(PROBLEM, FPA)?, record.trace(PROBLEM, method)?);
         let level = match ours.reaches(Level::plain(fpa.last())) {
             Some(p) => format!(
-                "is as low as FPA at its end after {} accesses and {:.2} s (FPA: {:.2} s)",
+                "is as low as FPA at its end after {} iterations and {:.2} s (FPA: {:.2} s)",
                 p.iteration,
                 p.seconds,
                 fpa.seconds()
@@ -364,7 +262,7 @@ pub mod tests {
     use super::super::trace::Point;
     use super::*;
 
-    /// A trace that falls from 100 to `end` in `pace` accesses, each of `seconds`.
+    /// A trace that falls from 100 to `end` in `pace` iterations, each of `seconds`.
     pub fn made_up(method: &str, end: f64, pace: f64, seconds: f64) -> Trace {
         let point = |iteration: usize| Point {
             iteration,
@@ -372,6 +270,7 @@ pub mod tests {
             divergence: end + (100.0 - end) * (-(iteration as f64) / pace).exp(),
             gap_w: 1.0,
             gap_h: 1.0,
+            dual: None,
         };
         Trace { problem: PROBLEM.into(), method: method.into(), points: (0..=1000).map(point).collect() }
     }
@@ -381,79 +280,11 @@ pub mod tests {
     }
 
     #[test]
-    fn statements_hold_and_fail_as_they_should() {
-        let paper_is_right = record(vec![
-            made_up(FPA, 10.0, 2.0, 0.1),
-            made_up(ADMM, 10.05, 50.0, 0.2),
-            made_up(MUA, 12.0, 2.0, 0.3),
-        ]);
-        let paper_is_wrong = record(vec![
-            made_up(FPA, 12.0, 50.0, 0.3),
-            made_up(ADMM, 10.0, 2.0, 0.2),
-            made_up(MUA, 10.0, 200.0, 0.1),
-        ]);
-        for (record, expected) in [(&paper_is_right, true), (&paper_is_wrong, false)] {
-            let judge = Judge::new(record).unwrap();
-            let all = |checks: Vec<Check>| checks.iter().all(|check| check.holds == expected);
-            assert!(all(judge.order_of_times()));
-            assert!(all(vec![judge.quick_start(judge.fpa)]));
-            assert!(all(vec![judge.ends_below(judge.fpa, judge.mua)]));
-            assert!(all(vec![judge.begins_above(judge.admm, judge.fpa)]));
-            assert!(all(vec![judge.ends_alike(judge.admm, judge.fpa, 1.0)]));
-            assert!(all(judge.larger_at_the_same_time()));
-        }
-        let early = record(vec![
-            made_up(FPA, 10.0, 500.0, 0.1),
-            made_up(ADMM, 10.0, 400.0, 0.1),
-            made_up(MUA, 12.0, 5.0, 0.1),
-        ]);
-        assert!(Judge::new(&early).unwrap().mua_leads_early().iter().all(|check| check.holds));
-        assert!(!Judge::new(&paper_is_wrong).unwrap().mua_leads_early().iter().any(|check| check.holds));
-        assert!(Judge::new(&record(vec![])).is_none());
-    }
-
-    #[test]
-    fn small_differences_are_left_open() {
-        let alike = record(vec![
-            made_up(FPA, 10.0, 2.0, 0.1),
-            made_up(ADMM, 10.005, 2.0, 0.1),
-            made_up(MUA, 9.995, 2.0, 0.1 + 4e-6),
-        ]);
-        let judge = Judge::new(&alike).unwrap();
-        let mut checks = vec![
-            judge.ends_below(judge.fpa, judge.admm),
-            judge.ends_below(judge.fpa, judge.mua),
-            judge.begins_above(judge.admm, judge.fpa),
-            judge.leads_at(50.0, judge.fpa, judge.mua),
-        ];
-        checks.extend(judge.order_of_times());
-        for check in &checks {
-            assert!(check.open && !check.holds, "{}", check.measured);
-            assert!(
-                check.measured.contains("0.1 %") || check.measured.contains("more than 10.0 s apart"),
-                "{}",
-                check.measured
-            );
-        }
-        assert!(checks[0].measured.contains("as low as"));
-        let larger = judge.larger_at_the_same_time();
-        assert!(larger.iter().all(|check| !check.open && !check.holds), "a tie is not significantly larger");
-        // A few milliseconds decide where lines are steep.
-        let steep = record(vec![
-            made_up(FPA, 10.0, 100.0, 1e-4),
-            made_up(ADMM, 10.0, 100.0, 1e-4),
-            made_up(MUA, 10.0, 90.0, 1e-4),
-        ]);
-        let judge = Judge::new(&steep).unwrap();
-        assert!(judge.leads_at(6e-3, judge.mua, judge.fpa).open);
-    }
-
-    #[test]
     fn zoomed_charts_hold_all_ends() {
         let traces = [made_up(FPA, 10.0, 2.0, 0.1), made_up(MUA, 10.5, 2.0, 0.1)];
         let (low, high) = heights(&[&traces[0], &traces[1]]);
         assert!(low < 10.0 && high > 10.5 && high < 12.0, "{low} {high}");
-        // As in few accesses: all that end within three times the lowest are shown, and the one above is named.
+        // As in few iterations: all that end within three times the lowest are shown, and the one above is named.
         let ends = [(AUTO, 10.0), (MUA, 13.0), (FPA, 17.0), (ADMM, 80.0)];
         let traces = ends.map(|(method, end)| made_up(method, end, 50.0, 0.1));
         let traces: Vec<&Trace> = traces.iter().collect();

@@ -2,19 +2,27 @@
 
 mod checksum;
 mod claim;
+mod corpus;
 mod decomposition;
 mod dictionary;
 mod experiment;
 mod faces;
 mod factorisation;
+mod front;
+mod grow;
 mod images;
+mod judge;
 mod manifest;
 mod music;
+mod optimum;
 mod page;
 mod race;
 mod record;
+mod restart_claims;
 mod section;
 mod size;
+mod spread;
+mod starts;
 mod sweep;
 mod synthetic_nd;
 mod synthetic_nmf;
@@ -25,7 +33,7 @@ mod warm_restart;
 use super::{Output, thread_count};
 use crate::out_folder::OutFolder;
 use crate::{interrupt, progress, summary};
-use claim::Verdict;
+use claim::{VERDICTS, Verdict};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use experiment::{EXPERIMENTS, Experiment, Inputs};
@@ -47,26 +55,29 @@ use std::time::Instant;
 /// paper's ρ and with others), and ours: fpa with adaptive steps, and auto. (For topics
 /// there is no program of theirs: FPA has our steps on the simplex there.) The report
 /// lists every claim of the paper with what was measured, where it agrees and where it
-/// does not; verdicts are computed from the measurements.
+/// does not. Claims about beginnings and ends are judged over ten random starts; a claim
+/// about the paper's size has a verdict with --full only, and those about faces and music
+/// with data of that kind only.
 ///
-/// The folder of --out gets index.html, which needs nothing else, figures/*.svg, and
-/// data/EXPERIMENT/*.csv with a manifest.json, from which the report is drawn;
-/// data/README.md says what every column means. The same command again keeps what is
-/// finished and draws the report anew; Ctrl-C keeps the finished experiments, so that a long
-/// run can be resumed.
+/// The folder of --out gets README.md, which sums it up, index.html, which needs nothing
+/// else, figures/*.svg, numbered as in the paper, and data/EXPERIMENT/*.csv with a
+/// manifest.json, from which all of it is drawn; data/README.md says what every column
+/// means. The same command again keeps what is finished and draws the report anew; Ctrl-C
+/// keeps the finished experiments, so that a long run can be resumed.
 ///
 ///   synthetic-nd   the convex problems on 200×1000 uniform numbers, r = 15
 ///   synthetic-nmf  the factorisation of 250×2000 uniform numbers, r = 50
 ///   warm-restart   from r = 50 to r = 100 on 150×2000 uniform numbers
 ///   faces          r = 49; your images with --faces, else 256 generated ones
 ///   music          a spectrogram, r = 10; your recording with --music, else a generated one
-///   topics         the simplex extension on a generated corpus with known topics
+///   topics         the simplex extension against EM; your counts with --counts, else generated ones
 ///
 /// Examples:
-///   klnmf reproduce                                     all of it at small sizes, in about a minute
+///   klnmf reproduce                                     all of it at small sizes, in a minute or two
 ///   klnmf reproduce synthetic-nd --full                 one experiment with the paper's sizes
-///   klnmf reproduce faces --faces cbcl.npy --full
-///   klnmf reproduce music --music song.wav --out song/
+///   klnmf reproduce faces --faces cbcl.npy --column-major --full
+///   klnmf reproduce music --music song.wav --full --out song/
+///   klnmf reproduce topics --counts newsgroups.npz --full
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Reproduce {
@@ -76,10 +87,10 @@ pub struct Reproduce {
     /// The folder for the report; it is made if it is not there
     #[arg(long, short, value_name = "FOLDER", default_value = "report")]
     out: PathBuf,
-    /// Small sizes, all figures, about a minute [this is the default]
+    /// Small sizes, all figures, a minute or two [this is the default]
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// The paper's sizes and numbers of iterations; some minutes for each experiment
+    /// The paper's sizes, numbers of iterations and ten random starts; up to half an hour for an experiment
     #[arg(long)]
     full: bool,
     /// Sizes for tests
@@ -94,7 +105,10 @@ pub struct Reproduce {
     /// A recording for music: WAV, FLAC, OGG/Vorbis or MP3; it is resampled to 11025 Hz
     #[arg(long, value_name = "FILE")]
     music: Option<PathBuf>,
-    /// Of the generated data and of the random starts
+    /// Counts for topics: a matrix of documents × words (.npz, .mtx, .npy, .csv), as for klnmf topics
+    #[arg(long, value_name = "FILE")]
+    counts: Option<PathBuf>,
+    /// Of the generated data and of the first random start; further ones have the seeds after it
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Threads; 0 means one per core. Only times depend on them
@@ -103,6 +117,9 @@ pub struct Reproduce {
     /// Run experiments again that are finished
     #[arg(long)]
     force: bool,
+    /// Only draw the report anew from the data in the folder
+    #[arg(long, conflicts_with = "force")]
+    draw: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -145,6 +162,9 @@ impl What {
     }
 }
 
+/// What is recorded of an experiment: it changes when there is more of it, so that older records are made anew.
+const RECORD: usize = 2;
+
 /// What became of an experiment in this run.
 struct Done {
     experiment: Experiment,
@@ -156,10 +176,10 @@ struct Done {
 
 impl Reproduce {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let wanted: Vec<Experiment> =
-            EXPERIMENTS.into_iter().filter(|e| self.what.iter().any(|what| what.includes(*e))).collect();
-        let read: Vec<PathBuf> = self.faces.iter().chain(&self.music).cloned().collect();
-        let folder = OutFolder::new(&self.out, &read, &["index.html"])?;
+        let included = |e: &Experiment| !self.draw && self.what.iter().any(|what| what.includes(*e));
+        let wanted: Vec<Experiment> = EXPERIMENTS.into_iter().filter(included).collect();
+        let read: Vec<PathBuf> = self.faces.iter().chain(&self.music).chain(&self.counts).cloned().collect();
+        let folder = OutFolder::new(&self.out, &read, &["index.html", "README.md"])?;
         let inputs = self.inputs(&wanted)?;
         folder.create()?;
         let stop = interrupt::flag();
@@ -210,6 +230,11 @@ impl Reproduce {
         } else if self.music.is_some() {
             anyhow::bail!("--music is for the experiment music: name it, or all");
         }
+        if wanted.contains(&Experiment::Topics) {
+            inputs.counts = Some(corpus::Corpus::load(self.counts.as_deref(), self.seed, size)?);
+        } else if self.counts.is_some() {
+            anyhow::bail!("--counts is for the experiment topics: name it, or all");
+        }
         Ok(inputs)
     }
 
@@ -222,6 +247,7 @@ impl Reproduce {
             "data": inputs.fingerprint(experiment),
             "threads": thread_count(self.threads),
             "klnmf": env!("CARGO_PKG_VERSION"),
+            "record": RECORD,
         })
     }
 
@@ -295,12 +321,14 @@ impl Reproduce {
         if let Some(path) = self.music.as_deref().filter(|_| experiment == Experiment::Music) {
             command += &format!(" --music {}", name(path));
         }
+        if let Some(path) = self.counts.as_deref().filter(|_| experiment == Experiment::Topics) {
+            command += &format!(" --counts {}", name(path));
+        }
         command + &format!(" --seed {}", self.seed)
     }
 
     fn tell(&self, index: &Path, done: &[Done], shown: &Shown, interrupted: bool) -> anyhow::Result<()> {
         let count = |verdicts: &[Verdict], wanted| verdicts.iter().filter(|v| **v == wanted).count();
-        let all = [Verdict::Agrees, Verdict::Partly, Verdict::Disagrees, Verdict::Undecided];
         if self.output.json {
             let experiments: Vec<Value> = done
                 .iter()
@@ -309,7 +337,7 @@ impl Reproduce {
                     let verdicts =
                         shown.verdicts.iter().find(|(e, _)| *e == one.experiment).map_or(&none, |(_, v)| v);
                     let claims: Map<String, Value> =
-                        all.iter().map(|v| (v.key().to_owned(), count(verdicts, *v).into())).collect();
+                        VERDICTS.iter().map(|v| (v.key().to_owned(), count(verdicts, *v).into())).collect();
                     json!({ "name": one.experiment.name(), "measured": one.now, "seconds": summary::number(one.seconds), "claims": claims })
                 })
                 .collect();
@@ -324,7 +352,11 @@ impl Reproduce {
             return summary::print_json(object.as_object().cloned().unwrap_or_default());
         }
         if shown.verdicts.is_empty() {
-            self.say("interrupted before any experiment was finished: there is no report yet");
+            self.say(if interrupted {
+                "interrupted before any experiment was finished: there is no report yet"
+            } else {
+                "there is nothing to draw: no experiment is finished"
+            });
             return Ok(());
         }
         if self.output.quiet {
@@ -332,13 +364,10 @@ impl Reproduce {
         }
         let mut text = String::new();
         for (experiment, verdicts) in &shown.verdicts {
-            let [agrees, partly, not, open] = all.map(|verdict| count(verdicts, verdict));
-            let open = if open > 0 { format!(", {open} undecided") } else { String::new() };
-            text += &format!(
-                "{:<14} {} claims: {agrees} agree, {partly} partly, {not} not{open}\n",
-                experiment.name(),
-                verdicts.len()
-            );
+            let each = VERDICTS.map(|verdict| (verdict, count(verdicts, verdict)));
+            let told = each.iter().filter(|(_, count)| *count > 0);
+            let told: Vec<String> = told.map(|(v, count)| format!("{count} {}", v.counted(*count))).collect();
+            text += &format!("{:<14} {} claims: {}\n", experiment.name(), verdicts.len(), told.join(", "));
         }
         text += &format!("report         {}\n", index.display());
         summary::print(&text)

@@ -1,5 +1,6 @@
 //! One method from one start: the only place that calls the solvers.
 
+use super::starts;
 use super::trace::{Point, Trace};
 use indicatif::ProgressBar;
 use klnmf::{Mat, Matrix, Problem, Settings, Solution, Solver, Status, Update};
@@ -24,7 +25,7 @@ pub struct Lab {
 /// Steps of the progress bar for a run.
 pub const STEPS: usize = 1000;
 
-/// Points of a run that are evaluated at most: each costs about as much as an access.
+/// Points of a run that are evaluated at most: each costs about as much as an iteration.
 const MOST_POINTS: usize = 1200;
 
 /// A method with its settings and its name in the figures.
@@ -46,12 +47,14 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Names of the methods in figures and data.
+/// Names of the methods in figures and data; those of the paper come first.
 pub const MUA: &str = "MUA";
 pub const FPA: &str = "FPA";
 pub const ADMM: &str = "ADMM";
 /// ADMM with the best of the ρ that were tried.
 pub const BEST_ADMM: &str = "ADMM best ρ";
+/// Algorithm 2 as it is printed.
+pub const PRINTED: &str = "FPA as printed";
 pub const OUR_FPA: &str = "fpa (ours)";
 pub const AUTO: &str = "auto (ours)";
 
@@ -75,6 +78,25 @@ impl Entrant {
         Self::new(name, Settings { solver: Solver::FpaAuthors, inner: Some(inner), ..Settings::default() })
     }
 
+    /// Algorithm 2 as it is printed, if the library has it.
+    pub fn printed(inner: usize) -> Option<Self> {
+        let solver = "fpa-printed".parse().ok()?;
+        Some(Self::new(PRINTED, Settings { solver, inner: Some(inner), ..Settings::default() }))
+    }
+
+    /// Those of the timed start: the paper's three, FPA as printed, and ours.
+    pub fn all(rho: f64, inner: usize) -> Vec<Self> {
+        let mut all = vec![Self::mua(), Self::admm(ADMM, rho), Self::fpa(FPA, inner)];
+        all.extend(Self::printed(inner));
+        all.extend([Self::ours(OUR_FPA, Solver::Fpa), Self::ours(AUTO, Solver::Auto)]);
+        all
+    }
+
+    /// How many that are.
+    pub fn count() -> usize {
+        Self::all(1.0, 1).len()
+    }
+
     /// A solver of ours with its default settings.
     pub fn ours(name: &str, solver: Solver) -> Self {
         Self::new(name, Settings { solver, ..Settings::default() })
@@ -89,19 +111,46 @@ impl Entrant {
 }
 
 impl Lab {
-    /// Runs a method for so many accesses and records every loop, or every few of a long run.
+    /// Runs a method for so many iterations and records every loop, or every few of a long run.
     pub fn race(
         &self,
         problem: &str,
         entrant: &Entrant,
         v: &Problem<'_, f64>,
+        start: (&Mat<f64>, &Mat<f64>),
+        iterations: usize,
+    ) -> anyhow::Result<(Trace, Solution<f64>)> {
+        let every = iterations.div_ceil(MOST_POINTS).max(1);
+        let (mut trace, solution) = self.run(problem, entrant, v, start, iterations, every)?;
+        trace.thin();
+        Ok((trace, solution))
+    }
+
+    /// The same from a further start, where few points are looked at.
+    pub fn repeat(
+        &self,
+        problem: &str,
+        entrant: &Entrant,
+        v: &Problem<'_, f64>,
+        start: (&Mat<f64>, &Mat<f64>),
+        iterations: usize,
+    ) -> anyhow::Result<(Trace, Solution<f64>)> {
+        self.run(problem, entrant, v, start, iterations, (starts::few(iterations) / 5).max(1))
+    }
+
+    fn run(
+        &self,
+        problem: &str,
+        entrant: &Entrant,
+        v: &Problem<'_, f64>,
         (w, h): (&Mat<f64>, &Mat<f64>),
-        accesses: usize,
+        iterations: usize,
+        every: usize,
     ) -> anyhow::Result<(Trace, Solution<f64>)> {
         let settings = Settings {
-            max_iter: accesses,
+            max_iter: iterations,
             tol: 0.0,
-            check_every: Some(accesses.div_ceil(MOST_POINTS).max(1)),
+            check_every: Some(every),
             threads: self.threads,
             seed: self.seed,
             stop: Some(self.stop.clone()),
@@ -111,7 +160,7 @@ impl Lab {
         let mut points: Vec<Point> = Vec::new();
         let solution = v.factorize_from(w.clone(), h.clone(), &settings, |info| {
             points.push(info.into());
-            let share = info.iteration * STEPS / accesses.max(1);
+            let share = info.iteration * STEPS / iterations.max(1);
             self.bar.set_position((self.runs.get() * STEPS + share) as u64);
             ControlFlow::Continue(())
         })?;
@@ -119,14 +168,17 @@ impl Lab {
             return Err(Interrupted.into());
         }
         self.runs.set(self.runs.get() + 1);
-        let mut trace = Trace { problem: problem.into(), method: entrant.name.clone(), points };
-        trace.thin();
-        Ok((trace, solution))
+        Ok((Trace { problem: problem.into(), method: entrant.name.clone(), points }, solution))
     }
 
-    /// The paper's start: |N(0, 1)| and a small offset; scaled by one number so that ΣWH = ΣV.
-    pub fn start(&self, v: &Problem<'_, f64>, rank: usize) -> klnmf::Result<(Mat<f64>, Mat<f64>)> {
-        v.init(rank, &Settings { seed: self.seed, ..Settings::default() })
+    /// The paper's start: |N(0, 1)| and a small offset; scaled by one number so that ΣWH = ΣV. Number 0 is the one that is timed.
+    pub fn start(
+        &self,
+        v: &Problem<'_, f64>,
+        rank: usize,
+        number: usize,
+    ) -> klnmf::Result<(Mat<f64>, Mat<f64>)> {
+        v.init(rank, &Settings { seed: self.seed.wrapping_add(number as u64), ..Settings::default() })
     }
 
     /// V, ready for every method.
@@ -153,7 +205,7 @@ mod tests {
     fn a_race_records_what_the_library_says() {
         let (lab, v) = (quiet_lab(3), data());
         let prepared = lab.prepare(&v).unwrap();
-        let (w, h) = lab.start(&prepared, 3).unwrap();
+        let (w, h) = lab.start(&prepared, 3, 0).unwrap();
         let entrants = [Entrant::mua(), Entrant::admm(ADMM, 2.0), Entrant::fpa(FPA, 5)];
         for (entrant, solver) in
             entrants.iter().zip([Solver::MuAuthors, Solver::AdmmAuthors, Solver::FpaAuthors])
@@ -185,7 +237,7 @@ mod tests {
     fn an_interrupted_race_is_no_result() {
         let (lab, v) = (quiet_lab(0), data());
         let prepared = lab.prepare(&v).unwrap();
-        let (w, h) = lab.start(&prepared, 2).unwrap();
+        let (w, h) = lab.start(&prepared, 2, 0).unwrap();
         lab.stop.store(true, Ordering::Relaxed);
         let error = lab.race("nmf", &Entrant::mua(), &prepared, (&w, &h), 20).unwrap_err();
         assert!(error.is::<Interrupted>());

@@ -27,7 +27,8 @@ pub struct Sheet {
 }
 
 const TRACES: &str = "traces.csv";
-const TRACE_HEADER: [&str; 7] = ["problem", "method", "iteration", "seconds", "divergence", "gap_w", "gap_h"];
+const TRACE_HEADER: [&str; 8] =
+    ["problem", "method", "iteration", "seconds", "divergence", "gap_w", "gap_h", "dual"];
 
 impl Sheet {
     pub fn new(header: &[&str]) -> Self {
@@ -87,6 +88,11 @@ impl Record {
         self.facts.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN)
     }
 
+    /// Whether the facts have these sizes.
+    pub fn has(&self, sizes: &[(&str, usize)]) -> bool {
+        sizes.iter().all(|(name, size)| self.fact(name) == *size as f64)
+    }
+
     /// A text among the facts.
     pub fn text(&self, name: &str) -> &str {
         self.facts.get(name).and_then(Value::as_str).unwrap_or_default()
@@ -131,6 +137,7 @@ impl Record {
                     p.divergence.to_string(),
                     p.gap_w.to_string(),
                     p.gap_h.to_string(),
+                    p.dual.unwrap_or(f64::NAN).to_string(),
                 ]);
             }
         }
@@ -150,6 +157,8 @@ fn read_traces(path: &Path) -> anyhow::Result<Vec<Trace>> {
             divergence: number("divergence"),
             gap_w: number("gap_w"),
             gap_h: number("gap_h"),
+            // Older records have no such column.
+            dual: Some(number("dual")).filter(|dual| !dual.is_nan()),
         };
         match traces.last_mut().filter(|trace| trace.problem == problem && trace.method == method) {
             Some(trace) => trace.points.push(point),
@@ -171,7 +180,14 @@ mod tests {
         let points = [0.1 + 0.2, f64::INFINITY, 1e-300]
             .into_iter()
             .enumerate()
-            .map(|(i, d)| Point { iteration: i, seconds: 0.25, divergence: d, gap_w: d / 3.0, gap_h: 0.0 })
+            .map(|(i, d)| Point {
+                iteration: i,
+                seconds: 0.25,
+                divergence: d,
+                gap_w: d / 3.0,
+                gap_h: 0.0,
+                dual: (i > 0).then_some(d),
+            })
             .collect();
         let mut sheet = Sheet::new(&["rho", "divergence"]);
         sheet.rows.push(vec!["0.15".into(), "7".into()]);

@@ -1,7 +1,7 @@
 //! The part of the page about one experiment.
 
 use super::claim::Claim;
-use super::race::{ADMM, AUTO, BEST_ADMM, FPA, MUA, OUR_FPA};
+use super::race::{ADMM, AUTO, BEST_ADMM, FPA, MUA, OUR_FPA, PRINTED};
 use super::record::Record;
 use super::trace::{Place, Trace};
 use crate::chart::{Chart, Line};
@@ -17,11 +17,26 @@ pub struct Section {
     pub claims: Vec<Claim>,
     /// Figures and tables, in their order.
     pub items: Vec<Item>,
+    /// The paper's times of the whole factorisation and ours: method, theirs, and ours in seconds.
+    pub times: Vec<(&'static str, &'static str, f64)>,
+}
+
+/// What claims say where the sizes are not the paper's.
+pub const OTHER_SIZE: &str = "not run at this size";
+
+impl Section {
+    /// Takes the verdicts away unless it was run on what the claims are about; else says why.
+    pub fn judged_if(mut self, fitting: bool, why: &'static str) -> Self {
+        if !fitting {
+            self.claims.iter_mut().for_each(|claim| claim.not_run = Some(why));
+        }
+        self
+    }
 }
 
 /// A figure or a table.
 pub struct Item {
-    /// The name of its file and of its place on the page.
+    /// The name of its file and of its place on the page; `figure-NN-` and so on if the paper has it.
     pub id: String,
     pub caption: String,
     pub body: Body,
@@ -38,8 +53,22 @@ pub enum Body {
 }
 
 impl Item {
-    pub fn charts(id: String, caption: String, charts: Vec<Chart>) -> Self {
-        Self { id, caption, body: Body::Charts(charts) }
+    pub fn charts(id: &str, caption: impl Into<String>, charts: Vec<Chart>) -> Self {
+        Self { id: id.into(), caption: caption.into(), body: Body::Charts(charts) }
+    }
+
+    pub fn pictures(id: &str, caption: &str, pictures: Vec<String>) -> Self {
+        Self { id: id.into(), caption: caption.into(), body: Body::Pictures(pictures) }
+    }
+
+    /// The paper's number, or that it has none.
+    pub fn label(&self) -> String {
+        let number = self.id.strip_prefix("figure-").and_then(|rest| rest.get(..2)?.parse::<u8>().ok());
+        match (number, &self.body) {
+            (Some(number), _) => format!("Figure {number}"),
+            (None, Body::Table(..)) => "Table".into(),
+            (None, _) => "Beyond the paper".into(),
+        }
     }
 
     pub fn table(id: String, caption: String, header: &[&str], rows: Vec<Vec<String>>) -> Self {
@@ -58,7 +87,7 @@ pub enum Along {
 impl Along {
     pub fn label(self) -> &'static str {
         match self {
-            Along::Iterations => "accesses to the data",
+            Along::Iterations => "iterations",
             Along::Seconds => "seconds",
         }
     }
@@ -84,14 +113,14 @@ impl Along {
 /// A line in the colour that its method has in every figure.
 pub fn line(method: &str, points: Vec<(f64, f64)>) -> Line {
     let colour = match method {
-        FPA => 0,
+        FPA | PRINTED => 0,
         MUA => 1,
         ADMM | BEST_ADMM => 2,
         OUR_FPA => 3,
         AUTO => 4,
         _ => 5,
     };
-    let pale = if method == BEST_ADMM { 0.4 } else { 0.0 };
+    let pale = if [BEST_ADMM, PRINTED].contains(&method) { 0.4 } else { 0.0 };
     Line { name: method.into(), points, colour: Some(colour), pale, ..Line::default() }
 }
 
@@ -99,7 +128,7 @@ pub fn line(method: &str, points: Vec<(f64, f64)>) -> Line {
 pub fn sizes(record: &Record, matrix: &str) -> String {
     let fact = |name| record.fact(name);
     format!(
-        "{matrix} is {} × {}, r = {}, {} accesses; the convex problems with {} multiplicative updates and {} iterations.",
+        "{matrix} is {} × {}, r = {}, {} iterations; the convex problems with {} multiplicative updates and {} iterations.",
         fact("rows"),
         fact("columns"),
         fact("rank"),
@@ -107,4 +136,18 @@ pub fn sizes(record: &Record, matrix: &str) -> String {
         fact("updates"),
         fact("iterations")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_the_numbers_of_the_paper() {
+        let label = |id: &str| Item::charts(id, "", Vec::new()).label();
+        assert_eq!(label("figure-02-synthetic-nmf-time"), "Figure 2");
+        assert_eq!(label("figure-16-music-parts"), "Figure 16");
+        assert_eq!(label("synthetic-nmf-rho"), "Beyond the paper");
+        assert_eq!(Item::table("x".into(), String::new(), &[], Vec::new()).label(), "Table");
+    }
 }

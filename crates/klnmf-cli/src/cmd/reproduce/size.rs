@@ -21,6 +21,11 @@ impl Size {
         }
     }
 
+    /// Random starts of the claims about beginnings and ends: an interval takes six.
+    pub fn starts(self) -> usize {
+        self.pick(2, 3, 10)
+    }
+
     pub fn name(self) -> &'static str {
         self.pick("tiny", "quick", "full")
     }

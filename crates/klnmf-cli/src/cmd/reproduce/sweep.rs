@@ -12,6 +12,11 @@ const FACTORS: [f64; 5] = [0.01, 0.1, 1.0, 10.0, 100.0];
 /// Runs besides that with the paper's own.
 pub const OTHERS: usize = FACTORS.len() - 1;
 const SHEET: &str = "rho";
+/// Why the paper's ρ is the best or not.
+pub const WHY: [&str; 2] = [
+    "Of five values, decades apart; finer steps were not tried.",
+    "The best ρ depends on the scales of V and of the start, which the paper does not state in full.",
+];
 
 /// A sweep on one problem.
 pub struct Sweep<'a> {
@@ -85,7 +90,7 @@ impl Run {
         (self.reached.unwrap_or(f64::INFINITY), self.divergence)
     }
 
-    /// Whether it is better than another by more than an access and the margin; divergences are compared by their distances to a base.
+    /// Whether it is better than another by more than an iteration and the margin; divergences are compared by their distances to a base.
     fn beats(&self, other: &Run, base: f64) -> bool {
         match (self.reached, other.reached) {
             (Some(own), Some(theirs)) => own < (theirs - 1.0).min((1.0 - MARGIN) * theirs),
@@ -189,7 +194,7 @@ pub fn item(
     };
     let caption = "ADMM with other ρ, from a hundredth to a hundred times the paper's, which was tuned by hand; infinite values are left \
                    out. The best of them is in the figures as “ADMM best ρ” where it is not the paper's.";
-    Item::charts(id.into(), caption.into(), vec![chart])
+    Item::charts(id, caption, vec![chart])
 }
 
 #[cfg(test)]
@@ -199,8 +204,14 @@ mod tests {
     use super::*;
 
     fn trace(method: &str, divergence: f64) -> Trace {
-        let point =
-            |iteration, divergence| Point { iteration, seconds: 0.0, divergence, gap_w: 0.0, gap_h: 0.0 };
+        let point = |iteration, divergence| Point {
+            iteration,
+            seconds: 0.0,
+            divergence,
+            gap_w: 0.0,
+            gap_h: 0.0,
+            dual: None,
+        };
         Trace {
             problem: "p".into(),
             method: method.into(),
@@ -255,7 +266,7 @@ mod tests {
         assert!(run(9.995, None).beats(&run(10.0, None), 9.9), "near the optimum that is much");
         assert!(run(9.9, None).beats(&run(10.0, None), 0.0));
         assert!(run(10.0, Some(700.0)).beats(&run(9.0, None), 0.0));
-        assert!(!run(10.0, Some(719.0)).beats(&run(10.0, Some(720.0)), 0.0), "one access");
+        assert!(!run(10.0, Some(719.0)).beats(&run(10.0, Some(720.0)), 0.0), "one iteration");
         assert!(run(10.0, Some(710.0)).beats(&run(10.0, Some(720.0)), 0.0));
         let mut record = sweep(15.0);
         let sheet = record.sheets.get_mut(SHEET).unwrap();

@@ -16,7 +16,7 @@ pub struct Trace {
 /// What the library reported.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Accesses to the data so far.
+    /// Iterations so far.
     pub iteration: usize,
     /// Seconds of work so far, without the evaluation of this point.
     pub seconds: f64,
@@ -26,6 +26,8 @@ pub struct Point {
     pub gap_w: f64,
     /// What a better H alone could gain at most.
     pub gap_h: f64,
+    /// The value of the dual point that the method itself carries, if it carries one.
+    pub dual: Option<f64>,
 }
 
 /// A level to come down to.
@@ -86,7 +88,9 @@ fn distance(point: &Point, base: f64) -> f64 {
 impl From<&Info> for Point {
     fn from(info: &Info) -> Self {
         let Info { iteration, seconds, divergence, gap_w, gap_h, .. } = *info;
-        Self { iteration, seconds, divergence, gap_w, gap_h }
+        // The dual that the method carries: `info.dual` as soon as the library tells it.
+        let dual = None;
+        Self { iteration, seconds, divergence, gap_w, gap_h, dual }
     }
 }
 
@@ -123,14 +127,19 @@ impl Trace {
         self.points.first().map_or(f64::INFINITY, |point| point.divergence)
     }
 
+    /// Iterations of all the work.
+    pub fn iterations(&self) -> usize {
+        self.points.last().map_or(0, |point| point.iteration)
+    }
+
     /// Seconds of all the work.
     pub fn seconds(&self) -> f64 {
         self.points.last().map_or(0.0, |point| point.seconds)
     }
 
-    /// Where it is after so many accesses; where it ends if it ends before.
-    pub fn at_iteration(&self, iteration: usize) -> Option<Place> {
-        self.at(iteration as f64, |point| point.iteration as f64)
+    /// Where it is after so many iterations; where it ends if it ends before.
+    pub fn at_iteration(&self, iteration: f64) -> Option<Place> {
+        self.at(iteration, |point| point.iteration as f64)
     }
 
     /// Where it is after so many seconds; where it ends if it ends before.
@@ -146,22 +155,28 @@ impl Trace {
         Some(between(a, b, if length > 0.0 { (x - along(a)) / length } else { 0.0 }, 0.0))
     }
 
-    /// Where it first comes down to a level. Accesses are rounded up: a level is met with a whole one.
+    /// Where it first comes down to a level. Iterations are rounded up: a level is met with a whole one.
     pub fn reaches(&self, level: Level) -> Option<Place> {
         let there = self.points.iter().position(|point| point.divergence <= level.divergence)?;
+        Some(self.meets(there, level))
+    }
+
+    /// From where on it stays at a level or below.
+    pub fn holds(&self, level: Level) -> Option<Place> {
+        let above = |point: &Point| point.divergence.is_nan() || point.divergence > level.divergence;
+        let there = self.points.iter().rposition(above).map_or(0, |last| last + 1);
+        (there < self.points.len()).then(|| self.meets(there, level))
+    }
+
+    /// The place of a level between a point that is at it or below and the one before.
+    fn meets(&self, there: usize, level: Level) -> Place {
         let (a, b) = (&self.points[there.saturating_sub(1)], &self.points[there]);
         let (from, to) = (distance(a, level.base), distance(b, level.base));
         let share = (from / (level.divergence - level.base)).ln() / (from / to).ln();
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 };
         let place = between(a, b, share, level.base);
         // What is a whole number up to rounding stays it.
-        Some(Place { iteration: (place.iteration - 1e-9).ceil(), ..place })
-    }
-
-    /// The share of all its decrease that a method has made within so many accesses.
-    pub fn share_of_decrease(&self, iteration: usize) -> f64 {
-        let now = self.at_iteration(iteration).map_or(f64::INFINITY, |point| point.divergence);
-        (self.first() - now) / (self.first() - self.last())
+        Place { iteration: (place.iteration - 1e-9).ceil(), ..place }
     }
 }
 
@@ -176,6 +191,7 @@ mod tests {
             divergence: divergence(iteration),
             gap_w: 1.0,
             gap_h: 1.0,
+            dual: None,
         };
         Trace { problem: "p".into(), method: "m".into(), points: (0..=last).map(point).collect() }
     }
@@ -196,7 +212,7 @@ mod tests {
     #[test]
     fn places_are_found_by_iteration_time_and_divergence() {
         let trace = trace(10, |i| 100.0 - i as f64);
-        assert_eq!(trace.at_iteration(4).unwrap().divergence, 96.0);
+        assert_eq!(trace.at_iteration(4.0).unwrap().divergence, 96.0);
         let place = trace.at_seconds(0.55).unwrap();
         assert!((place.iteration - 5.5).abs() < 1e-9 && (place.divergence - 94.5).abs() < 0.01, "{place:?}");
         assert_eq!(trace.at_seconds(9.0).unwrap().divergence, 90.0, "where it ends");
@@ -206,7 +222,6 @@ mod tests {
         assert_eq!(trace.reaches(Level::plain(100.0)).unwrap().iteration, 0.0);
         assert!(trace.reaches(Level::plain(10.0)).is_none());
         assert_eq!((trace.first(), trace.last(), trace.seconds()), (100.0, 90.0, 1.0));
-        assert!((trace.share_of_decrease(3) - 0.3).abs() < 1e-12);
     }
 
     #[test]
@@ -223,7 +238,7 @@ mod tests {
                 assert!((a.iteration - b.iteration).abs() <= 1.0, "{relative}: {a:?} and {b:?}");
                 assert!((a.seconds - b.seconds).abs() <= 0.1, "{relative}: {a:?} and {b:?}");
             }
-            for iteration in [7, 95, 1234, 2999] {
+            for iteration in [7.0, 95.0, 1234.0, 2999.0] {
                 let [a, b] = [&full, &thin].map(|t| t.at_iteration(iteration).unwrap().divergence);
                 assert!((a / b - 1.0).abs() < 1e-3, "{iteration}: {a} and {b}");
             }
@@ -231,10 +246,21 @@ mod tests {
     }
 
     #[test]
+    fn a_level_that_is_left_again_is_not_held() {
+        let trace = trace(10, |i| if i == 6 { 97.5 } else { 100.0 - i as f64 });
+        let level = Level::plain(96.0);
+        assert_eq!(trace.reaches(level).unwrap().iteration, 4.0);
+        assert_eq!(trace.holds(level).unwrap().iteration, 7.0);
+        assert_eq!(trace.holds(Level::plain(90.0)).unwrap().iteration, 10.0);
+        assert!(trace.holds(Level::plain(89.0)).is_none());
+        assert_eq!(trace.holds(Level::plain(200.0)).unwrap().iteration, 0.0);
+    }
+
+    #[test]
     fn infinite_values_are_no_part_of_a_line() {
         let down = trace(4, |i| if i < 2 { f64::INFINITY } else { 10.0 });
         assert_eq!(down.at_seconds(0.15).unwrap().divergence, f64::INFINITY);
-        assert_eq!(down.at_iteration(2).unwrap().divergence, 10.0);
+        assert_eq!(down.at_iteration(2.0).unwrap().divergence, 10.0);
         assert_eq!(down.reaches(Level::plain(11.0)).unwrap().iteration, 2.0);
         let up = trace(4, |i| if i < 2 { 10.0 } else { f64::INFINITY });
         assert_eq!(up.at_seconds(0.15).unwrap().divergence, 10.0);
