@@ -344,6 +344,13 @@ mod tests {
                 assert!(first.divergence < record.fact("sum"), "a start of the right scale");
             }
             assert!(converged(&record, problem, AUTO).holds);
+            let dual = |method: &str| record.trace(problem, method).unwrap().points.last().unwrap().dual;
+            assert!(
+                dual(FPA).is_some_and(|dual| dual <= optimum.value + optimum.floor),
+                "{problem}: below p*"
+            );
+            assert!(dual(FPA).is_some_and(|dual| dual >= 0.99 * optimum.value), "{problem}: {:?}", dual(FPA));
+            assert!(dual(MUA).is_none() && dual(ADMM).is_none(), "only FPA carries one");
         }
     }
 }

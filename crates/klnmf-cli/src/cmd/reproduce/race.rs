@@ -135,7 +135,7 @@ impl Lab {
         start: (&Mat<f64>, &Mat<f64>),
         iterations: usize,
     ) -> anyhow::Result<(Trace, Solution<f64>)> {
-        self.run(problem, entrant, v, start, iterations, (starts::few(iterations) / 5).max(1))
+        self.run(problem, entrant, v, start, iterations, (starts::few(iterations) / 2).max(1))
     }
 
     fn run(
@@ -221,12 +221,12 @@ mod tests {
             };
             let mut seen = Vec::new();
             let direct = klnmf::factorize_from(&v, w.clone(), h.clone(), &settings, |info| {
-                seen.push((info.iteration, info.divergence, info.gap_w, info.gap_h));
+                seen.push((info.iteration, info.divergence, info.gap_w, info.gap_h, info.dual));
                 ControlFlow::Continue(())
             })
             .unwrap();
             let traced: Vec<_> =
-                trace.points.iter().map(|p| (p.iteration, p.divergence, p.gap_w, p.gap_h)).collect();
+                trace.points.iter().map(|p| (p.iteration, p.divergence, p.gap_w, p.gap_h, p.dual)).collect();
             assert_eq!(traced, seen);
             assert_eq!((solution.w, solution.h), (direct.w, direct.h));
         }

@@ -34,7 +34,7 @@ pub const RUNS: usize = 2 * METHODS.len();
 
 /// Topics, iterations.
 fn sizes(size: Size) -> (usize, usize) {
-    size.pick((3, 30), (10, 300), (20, 400))
+    size.pick((3, 30), (10, 300), (20, 200))
 }
 
 /// Topics of the generated corpus, as many as are looked for.

@@ -87,9 +87,7 @@ fn distance(point: &Point, base: f64) -> f64 {
 
 impl From<&Info> for Point {
     fn from(info: &Info) -> Self {
-        let Info { iteration, seconds, divergence, gap_w, gap_h, .. } = *info;
-        // The dual that the method carries: `info.dual` as soon as the library tells it.
-        let dual = None;
+        let Info { iteration, seconds, divergence, gap_w, gap_h, dual, .. } = *info;
         Self { iteration, seconds, divergence, gap_w, gap_h, dual }
     }
 }
