@@ -107,8 +107,10 @@ impl Experiment {
 #[cfg(test)]
 mod tests {
     use super::super::claim::Verdict;
+    use super::super::factorisation::tests::made_up;
     use super::super::race::quiet_lab;
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn every_experiment_runs_shows_its_claims_and_counts_its_runs() {
@@ -132,5 +134,35 @@ mod tests {
                 assert!(!text.contains("NaN"), "{text}");
             }
         }
+    }
+
+    /// Claims are judged at the paper's size and on data of its kind, and nowhere else.
+    #[test]
+    fn only_the_papers_size_and_kind_of_data_are_judged() {
+        let why = |experiment: Experiment, data: &str, columns: usize, mut facts: Value| {
+            facts["data"] = data.into();
+            facts["columns"] = columns.into();
+            let traces = ["FPA", "ADMM", "MUA"].map(|method| made_up(method, 10.0, 5.0, 0.1)).to_vec();
+            let facts = facts.as_object().cloned().unwrap();
+            let section = experiment.section(&Record { traces, facts, ..Record::default() });
+            assert!(section.claims.iter().all(|claim| claim.not_run == section.claims[0].not_run));
+            section.claims[0].not_run
+        };
+        let other = Some("not run at this size");
+        let faces = json!({ "rows": 361, "rank": 49, "accesses": 3000, "updates": 5000, "iterations": 1500 });
+        assert_eq!(why(Experiment::Faces, "cbcl.npy", 2429, faces.clone()), None);
+        assert_eq!(why(Experiment::Faces, "cbcl.npy", 100, faces.clone()), other);
+        assert_eq!(why(Experiment::Faces, "", 2429, faces), Some("not run on faces"));
+        let music = json!({ "rows": 129, "rank": 10, "accesses": 5000, "updates": 5000, "iterations": 2000 });
+        assert_eq!(why(Experiment::Music, "song.wav", 9312, music.clone()), None);
+        assert_eq!(why(Experiment::Music, "song.wav", 9311, music.clone()), other);
+        assert_eq!(why(Experiment::Music, "", 9312, music), Some("not run on a recording"));
+        let nmf = json!({ "rows": 250, "rank": 50, "accesses": 3000 });
+        assert_eq!(why(Experiment::SyntheticNmf, "", 2000, nmf.clone()), None);
+        assert_eq!(why(Experiment::SyntheticNmf, "", 600, nmf), other);
+        let counts = json!({ "step": 1, "accesses": 200 });
+        assert_eq!(why(Experiment::Topics, "newsgroups.npz", 9, counts.clone()), None);
+        assert_eq!(why(Experiment::Topics, "", 9, counts), Some("not run on real counts"));
+        assert_eq!(why(Experiment::Topics, "x.npz", 9, json!({ "step": 3, "accesses": 200 })), other);
     }
 }
