@@ -1,4 +1,5 @@
-//! Line charts as SVG: logarithmic or linear axes, few ticks, each line named where it ends. Colours follow the page's.
+//! Line charts as SVG: logarithmic or linear axes, few ticks, each line labelled at its end. Colours follow
+//! the light or dark mode of the page.
 
 use std::fmt::Write as _;
 
@@ -7,56 +8,56 @@ use std::fmt::Write as _;
 pub struct Line {
     /// Its name, written at its end.
     pub name: String,
-    /// Its points; those that are not finite, or not positive on a logarithmic axis, are left out.
+    /// Its points. Those that are not finite, or not positive on a logarithmic axis, are left out.
     pub points: Vec<(f64, f64)>,
-    /// Its colour, below [`COLOURS`]; its number among the lines if none is given.
+    /// Its colour, below [`COLOURS`]. By default its number among the lines.
     pub colour: Option<usize>,
-    /// Drawn with dashes.
+    /// Whether it is dashed.
     pub dashed: bool,
-    /// How pale it is, from 0 to 1: lines of one family share a colour.
+    /// How pale it is, from 0 to 1, for lines that share a colour.
     pub pale: f64,
-    /// A dot at every point.
+    /// Whether every point has a dot.
     pub dots: bool,
 }
 
 /// A chart; both axes are logarithmic or linear.
 #[derive(Clone, Default)]
 pub struct Chart {
-    /// Above it, if there is one.
+    /// The title; none if empty.
     pub title: String,
-    /// What is on the x axis.
+    /// The label of the x axis.
     pub x_label: &'static str,
-    /// What is on the y axis.
+    /// The label of the y axis.
     pub y_label: &'static str,
-    /// The lines, at most as many as there are [`COLOURS`] unless they name theirs.
+    /// The lines: at most [`COLOURS`] of them, unless they set their colours.
     pub lines: Vec<Line>,
-    /// Whether the x axis is logarithmic; then it shows what is right of the first positive point.
+    /// Whether the x axis is logarithmic. It then starts at the first positive point.
     pub log_x: bool,
     /// Whether the y axis is linear.
     pub linear_y: bool,
-    /// The part of the x axis that is shown; all of it if not given.
+    /// The range of the x axis. By default that of the data.
     pub x_range: Option<(f64, f64)>,
-    /// The part of the y axis that is shown; all of it if not given.
+    /// The range of the y axis. By default that of the data.
     pub y_range: Option<(f64, f64)>,
-    /// Dotted vertical lines, each with its name.
+    /// Dotted vertical lines, each with a label.
     pub marks: Vec<(f64, String)>,
 }
 
-/// Different colours of lines.
+/// The number of line colours.
 pub const COLOURS: usize = 8;
 /// Size of a chart without its title.
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 320.0;
-/// Room for labels on the left, above and below; on the right it follows from the names of the lines.
+/// Margins for labels on the left, above and below. The right margin depends on the names of the lines.
 const LEFT: f64 = 72.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 44.0;
-/// Room for a title.
+/// Height of a title.
 const TITLE: f64 = 24.0;
-/// Height of a line of letters, and the mean width of one.
+/// Height of a line of text, and the mean width of a letter.
 const LETTERS: f64 = 13.0;
 const LETTER: f64 = 6.3;
-/// From the end of a line to its name in the margin.
+/// Distance from the end of a line to its name in the margin.
 const LEAD: f64 = 12.0;
 
 impl Chart {
@@ -84,7 +85,8 @@ impl Chart {
         svg + "</svg>"
     }
 
-    /// Writes the names of the lines: in the margin those that end there, in the order of their ends, the others where they end.
+    /// Writes the names of the lines. Lines that end at the margin are named there, in the order of their
+    /// ends; others where they end.
     fn names(&self, plot: &Plot, drawn: &[Vec<(f64, f64)>], boxes: &mut Vec<Box>, svg: &mut String) {
         let end = |pixels: &Vec<(f64, f64)>| pixels.iter().rev().copied().find(|p| plot.shows(*p));
         let ends = drawn.iter().map(end).zip(self.colours()).zip(&self.lines);
@@ -112,7 +114,7 @@ impl Chart {
         }
     }
 
-    /// What those who do not see the chart are told.
+    /// The description for screen readers.
     fn description(&self) -> String {
         let names: Vec<&str> = self.lines.iter().map(|line| line.name.as_str()).collect();
         let title = if self.title.is_empty() { String::new() } else { format!("{}: ", self.title) };
@@ -124,13 +126,13 @@ impl Chart {
     }
 }
 
-/// The points of a line that can be drawn on axes that are logarithmic or not.
+/// The points of a line that can be drawn on logarithmic or linear axes.
 fn usable(line: &Line, log_x: bool, log_y: bool) -> impl Iterator<Item = (f64, f64)> {
     let fits = |value: f64, log: bool| value.is_finite() && (!log || value > 0.0);
     line.points.iter().copied().filter(move |p| fits(p.0, log_x) && fits(p.1, log_y))
 }
 
-/// One axis: what it shows, and where.
+/// One axis: its range, and its position.
 struct Axis {
     /// The ends, as logarithms if the axis is logarithmic.
     low: f64,
@@ -147,12 +149,12 @@ impl Axis {
         self.from + (value - self.low) / (self.high - self.low) * (self.to - self.from)
     }
 
-    /// Where the ticks are, with their labels, and what all labels have to be multiplied with.
+    /// The ticks with their labels, and the power of ten that multiplies all labels.
     fn ticks(&self) -> (Vec<(f64, String)>, i32) {
         if self.log && self.high - self.low >= 0.5 {
             return (log_ticks(self.low, self.high).into_iter().map(|x| (x, short(x))).collect(), 0);
         }
-        // In less than half a decade even steps serve a logarithmic axis, too.
+        // Within half a decade, even steps suit a logarithmic axis as well.
         let (low, high) =
             if self.log { (10f64.powf(self.low), 10f64.powf(self.high)) } else { (self.low, self.high) };
         let largest = low.abs().max(high.abs());
@@ -162,13 +164,13 @@ impl Axis {
         let digits = (-(step / unit).log10().floor()).clamp(0.0, 9.0) as usize;
         let first = (low / step - 1e-9).ceil() as i64;
         let last = (high / step + 1e-9).floor() as i64;
-        // Adding zero turns a minus zero into a plus.
+        // Adding zero turns −0 into 0.
         let label = |x: f64| format!("{:.digits$}", x / unit + 0.0);
         ((first..=last).map(|n| n as f64 * step).map(|x| (x, label(x))).collect(), exponent)
     }
 }
 
-/// The area of the lines.
+/// The area where the lines are drawn.
 struct Plot {
     x: Axis,
     y: Axis,
@@ -293,7 +295,7 @@ impl Plot {
             }
         }
         let point = |t: f64| (a.0 + t * dx, a.1 + t * dy);
-        // Ends that are not cut stay exactly as they are, so that pieces join.
+        // Ends that are not cut stay exactly as they are, so that neighbouring segments join.
         let start = if from == 0.0 { a } else { point(from) };
         let stop = if to == 1.0 { b } else { point(to) };
         (from <= to).then_some((start, stop))
@@ -308,7 +310,7 @@ impl Plot {
             let (top, bottom) = (self.y.to, self.y.from);
             let _ = write!(svg, "<path class=\"mark\" d=\"M{x:.1} {top}V{bottom}\"/>");
             let width = width_of(name);
-            // Left of the line where there is no room on its right.
+            // Left of the line if there is no room on its right.
             let at = if x + width + 4.0 > WIDTH { x - width - 4.0 } else { x + 4.0 };
             let y = top + 10.0;
             boxes.push(Box { x: at, y: y - LETTERS + 3.0, width });
@@ -317,12 +319,12 @@ impl Plot {
     }
 }
 
-/// About how wide a name is; capitals are wider.
+/// The approximate width of a name; capitals are wider.
 fn width_of(name: &str) -> f64 {
     name.chars().map(|letter| if letter.is_uppercase() { 1.5 * LETTER } else { LETTER }).sum()
 }
 
-/// Where a name is written; its height is that of a line of letters.
+/// The position of a name; its height is that of a line of text.
 struct Box {
     x: f64,
     y: f64,
@@ -340,7 +342,8 @@ impl Box {
     }
 }
 
-/// The best place for a name near the end of its line: off the other names, off the lines if possible, and near.
+/// The best place for a name near the end of its line: clear of other names, clear of lines if possible, and
+/// close.
 fn place(
     name: &str,
     end: (f64, f64),
@@ -368,9 +371,10 @@ fn place(
     at
 }
 
-/// Heights for names that are wanted at these, in their order and a line apart, with the least squares of the shifts.
+/// Moves names from the wanted heights so that they keep their order and do not overlap, with the least sum
+/// of squared shifts.
 fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
-    // Pools of neighbours that touch: the sum of what their first one wants, and how many they are.
+    // Groups of neighbours that touch: the sum of the heights wanted for their first one, and their number.
     let mut pools: Vec<(f64, usize)> = Vec::new();
     for (n, y) in wanted.iter().enumerate() {
         pools.push((y - LETTERS * n as f64, 1));
@@ -397,7 +401,7 @@ fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     found
 }
 
-/// Whether a line runs through a name, looked at every few pixels.
+/// Whether a line crosses a name, checked every few pixels.
 fn crosses(line: &[(f64, f64)], place: &Box) -> bool {
     line.windows(2).any(|pair| {
         let (dx, dy) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
@@ -409,8 +413,9 @@ fn crosses(line: &[(f64, f64)], place: &Box) -> bool {
     })
 }
 
-/// What charts need in the style sheet of their page: colours that also the colour-blind tell apart (after Okabe & Ito, the
-/// light ones darkened to be legible as letters), light and dark. The page has `--ink`, `--soft`, `--line` and `--paper`.
+/// The style sheet of charts, light and dark. The colours are safe for the colour-blind (after Okabe & Ito,
+/// with the light ones darkened so that text is legible). The page defines `--ink`, `--soft`, `--line` and
+/// `--paper`.
 pub fn style() -> String {
     const LIGHT: [&str; COLOURS] =
         ["#0072b2", "#c64a00", "#00805c", "#a8438a", "#1d1d1f", "#8a6a00", "#3a8fc7", "#6b6b70"];
@@ -433,7 +438,7 @@ pub fn style() -> String {
     )
 }
 
-/// Charts in so many columns as a picture that stands alone, light or dark.
+/// A self-contained picture of charts in several columns, light or dark.
 pub fn sheet(charts: &[Chart], across: usize) -> String {
     const STYLE: &str = ":root{color-scheme:light dark;--ink:#1d1d1f;--soft:#5f5f66;--line:#e2e2e6;--paper:#fff}\
         @media(prefers-color-scheme:dark){:root{--ink:#e8e8ea;--soft:#a8a8ae;--line:#36363b;--paper:#161618}}\
@@ -456,12 +461,12 @@ pub fn sheet(charts: &[Chart], across: usize) -> String {
     svg + "</svg>\n"
 }
 
-/// Letters that mean something in XML.
+/// Escapes the characters that have a meaning in XML.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The ends of some numbers, or those that are given.
+/// The range of some numbers, or the given one.
 fn range(values: impl Iterator<Item = f64>, given: Option<(f64, f64)>) -> (f64, f64) {
     let none = (f64::INFINITY, f64::NEG_INFINITY);
     let found = values.fold(none, |(low, high), x| (low.min(x), high.max(x)));
@@ -473,13 +478,13 @@ fn with_unit(label: &str, exponent: i32) -> String {
     escape(label) + &unit
 }
 
-/// The nearest of 1, 2, 5 times a power of ten from a number on.
+/// The smallest 1, 2 or 5 times a power of ten that is not below a number.
 fn nice_step(x: f64) -> f64 {
     let decade = 10f64.powf(x.max(f64::MIN_POSITIVE).log10().floor());
     [1.0, 2.0, 5.0, 10.0].iter().map(|f| f * decade).find(|step| *step >= x * 0.999).unwrap_or(10.0 * decade)
 }
 
-/// Round numbers between two powers of ten: decades, or finer where there are less than two of them.
+/// Round numbers between two powers of ten: decades, or finer if there are fewer than two of them.
 fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let decades: Vec<i32> = (low.floor() as i32..=high.ceil() as i32).collect();
     let every = decades.len().div_ceil(8).max(1);
@@ -490,7 +495,7 @@ fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     if coarse.len() >= 2 { coarse } else { fine.filter(inside).collect() }
 }
 
-/// A number in few letters.
+/// A number in few characters.
 fn short(x: f64) -> String {
     if x == 0.0 || (0.00999..9999.0).contains(&x) {
         let text = format!("{x:.2}");

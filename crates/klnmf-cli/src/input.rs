@@ -1,4 +1,4 @@
-//! What a verb does before its work: read V, and see that the work can succeed.
+//! What a verb does before its work: read V, and check that the work can succeed.
 
 use crate::cmd::{Data, thread_count};
 use crate::summary::bytes;
@@ -7,13 +7,14 @@ use klnmf::{Matrix, Scalar};
 use klnmf_io::{Error, Table};
 use std::path::{Path, PathBuf};
 
-/// The matrix of a verb. Bad entries are named by their place in the file, so the check comes before the transposition.
+/// Reads the matrix of a verb. Errors name bad entries by their position in the file, so the check comes
+/// before the transposition.
 pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {
     let table = klnmf_io::read::<T>(&data.path)?;
     if let Err(why) = table.matrix.view().check() {
         let infinite = matches!(why, klnmf::Error::NotFinite(entry) if entry.value.is_infinite());
         let hint = if T::NAME == "f32" && infinite {
-            "; or it is too large for f32, then use --precision f64"
+            "; if the number is too large for f32, use --precision f64"
         } else {
             ""
         };
@@ -22,7 +23,7 @@ pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {
     Ok(if data.transpose { table.transpose() } else { table })
 }
 
-/// Attaches the file's name to what the library says of its matrix.
+/// Adds the file's name to the library's error about its matrix.
 pub fn about<V>(data: &Data, result: klnmf::Result<V>) -> anyhow::Result<V> {
     result.map_err(|why| match why {
         klnmf::Error::Setting { .. } | klnmf::Error::Threads { .. } => why.into(),
@@ -30,7 +31,8 @@ pub fn about<V>(data: &Data, result: klnmf::Result<V>) -> anyhow::Result<V> {
     })
 }
 
-/// Fails before the work if a result could not be written after it, or would replace an input or another result.
+/// Fails before the work starts if a result could not be written, or would replace an input or another
+/// result.
 pub fn check_outputs(inputs: &[PathBuf], outputs: &[PathBuf]) -> anyhow::Result<()> {
     let place = |path: &Path| {
         std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or(path.into())
@@ -39,42 +41,42 @@ pub fn check_outputs(inputs: &[PathBuf], outputs: &[PathBuf]) -> anyhow::Result<
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
             bail!(
-                "cannot write {}: there is no folder {}, create it first",
+                "cannot write {}: the folder {} does not exist; create it first",
                 path.display(),
                 folder.display()
             );
         }
         if path.is_dir() {
-            bail!("cannot write {}: it is a folder, give a file name", path.display());
+            bail!("cannot write {}: it is a folder; give a file name", path.display());
         }
         if inputs.iter().any(|input| place(input) == place(path)) {
-            bail!("cannot write {}: that is the input, give another name", path.display());
+            bail!("cannot write {}: it is an input; give another name", path.display());
         }
         let regular = !path.exists() || path.is_file();
         if regular && outputs[..number].iter().any(|other| place(other) == place(path)) {
-            bail!("cannot write {} twice: give every result a name of its own", path.display());
+            bail!("cannot write {} twice: give every result its own name", path.display());
         }
     }
     Ok(())
 }
 
-/// Fails if the name of a model, given with `option`, is that of another kind of file.
+/// Fails if the model's file name, given with `option`, has the extension of another format.
 pub fn check_model_name(option: &str, path: &Path) -> anyhow::Result<()> {
     if path.extension().is_none_or(|e| e.eq_ignore_ascii_case("npz")) {
         return Ok(());
     }
-    let csv = if option == "--out" { "; for CSV see --csv" } else { "" };
-    bail!("{option} {}: the result is a .npz file, give a name that ends so{csv}", path.display())
+    let csv = if option == "--out" { ", or use --csv for CSV" } else { "" };
+    bail!("{option} {}: the result is a .npz file; give a name that ends in .npz{csv}", path.display())
 }
 
-/// Fails before the work if it cannot fit in the memory that is free, where the system tells.
+/// Fails before the work starts if it cannot fit in the free memory, where the system reports that.
 pub fn check_memory<T: Scalar>(data: &Data, v: Matrix<'_, T>, rank: usize) -> anyhow::Result<()> {
-    // V itself is there already.
+    // V itself is already in memory.
     let need = klnmf::memory(v, rank, thread_count(data.threads)).total().saturating_sub(v.bytes() as u128);
     match available_memory() {
         Some(free) if need > free => bail!(
-            "{}: rank {rank} takes up to {} more and {} of memory are free: choose a smaller rank, --precision f32, or \
-             a larger machine",
+            "{}: rank {rank} needs up to {} more memory and {} are free: choose a smaller rank, --precision \
+             f32, or a larger machine",
             data.path.display(),
             bytes(need),
             bytes(free)
@@ -83,14 +85,14 @@ pub fn check_memory<T: Scalar>(data: &Data, v: Matrix<'_, T>, rank: usize) -> an
     }
 }
 
-/// Bytes that can be had without swapping, on Linux.
+/// Bytes that can be allocated without swapping, on Linux.
 pub fn available_memory() -> Option<u128> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u128>().ok()? * 1024)
 }
 
-/// Fails if both lists of row names are there and differ.
+/// Fails if both lists of row names are given and differ.
 pub fn same_names(
     file: &str,
     theirs: &Option<Vec<String>>,
@@ -99,7 +101,7 @@ pub fn same_names(
     let (Some(theirs), Some(ours)) = (theirs, ours) else { return Ok(()) };
     match theirs.iter().zip(ours).enumerate().find(|(_, (a, b))| a != b) {
         Some((row, (a, b))) => {
-            bail!("row {row} is called {a:?} in {file} and {b:?} in V: bring the rows into one order")
+            bail!("row {row} is {a:?} in {file} and {b:?} in V: put the rows in the same order")
         }
         None => Ok(()),
     }

@@ -1,4 +1,5 @@
-//! The klnmf program: non-negative matrix factorisation with the Kullback-Leibler divergence, from the command line.
+//! The klnmf program: non-negative matrix factorisation with the Kullback-Leibler divergence, from the
+//! command line.
 
 mod chart;
 mod cmd;
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whoever read our output has read enough: `klnmf info V.npy | head -1` is no failure.
+/// A closed pipe is not a failure: in `klnmf info V.npy | head -1` the reader has read enough.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kind =
         |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<std::io::Error>().map(|e| e.kind());

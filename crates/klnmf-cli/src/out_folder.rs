@@ -1,4 +1,4 @@
-//! A folder that results go to.
+//! The folder for the results.
 
 use crate::interrupt;
 use anyhow::{Context, bail};
@@ -6,19 +6,20 @@ use std::cell::Cell;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The folder of the results, made when the input has been read and before the work, so that this cannot fail for that.
+/// The folder for the results. It is created after the input has been read and before the work, so that the
+/// work is not lost if the folder cannot be created.
 pub struct OutFolder {
     path: PathBuf,
     inputs: Vec<PathBuf>,
-    /// Whether it was made here.
+    /// Whether this run created it.
     made: Cell<bool>,
 }
 
 impl OutFolder {
-    /// Fails if any of these files could not be written there, or is one of the inputs.
+    /// Fails if one of these files could not be written there, or is an input.
     pub fn new(path: &Path, inputs: &[PathBuf], files: &[&str]) -> anyhow::Result<Self> {
         if path.exists() && !path.is_dir() {
-            bail!("--out {}: it is a file, give the name of a folder", path.display());
+            bail!("--out {}: it is a file; give the name of a folder", path.display());
         }
         let folder = Self { path: path.to_owned(), inputs: inputs.to_vec(), made: Cell::new(false) };
         if path.exists() {
@@ -28,19 +29,19 @@ impl OutFolder {
         Ok(folder)
     }
 
-    /// Makes the folder if it is not there.
+    /// Creates the folder if it does not exist.
     pub fn create(&self) -> anyhow::Result<()> {
         let path = &self.path;
         self.made.set(self.made.get() || !path.exists());
         std::fs::create_dir_all(path)
-            .with_context(|| format!("cannot make the folder {}", path.display()))?;
+            .with_context(|| format!("cannot create the folder {}", path.display()))?;
         if self.made.get() {
             interrupt::made(path);
         }
         Ok(())
     }
 
-    /// Makes a new folder in it, with this name or, if that is taken, a number after it.
+    /// Creates a new folder in it, with this name, followed by a number if the name is taken.
     pub fn inner(&self, name: &str) -> anyhow::Result<Self> {
         let numbered = |n: usize| if n == 1 { name.to_owned() } else { format!("{name}-{n}") };
         for path in (1..).map(|n| self.path.join(numbered(n))) {
@@ -51,11 +52,11 @@ impl OutFolder {
                 }
                 Err(why) if why.kind() == ErrorKind::AlreadyExists => {}
                 Err(why) => {
-                    return Err(why).with_context(|| format!("cannot make the folder {}", path.display()));
+                    return Err(why).with_context(|| format!("cannot create the folder {}", path.display()));
                 }
             }
         }
-        bail!("cannot make a folder in {}", self.path.display())
+        bail!("cannot create a folder in {}", self.path.display())
     }
 
     pub fn path(&self) -> &Path {
@@ -75,7 +76,7 @@ impl OutFolder {
 }
 
 impl Drop for OutFolder {
-    /// Work that fails leaves no empty folder behind; one that holds anything is not removed.
+    /// Failed work leaves no empty folder behind. A folder that is not empty stays.
     fn drop(&mut self) {
         if self.made.get() {
             let _ = std::fs::remove_dir(&self.path);

@@ -1,23 +1,23 @@
-//! Sounds and their models in a picture: waveforms, spectrograms and curves below one another.
+//! A picture of a sound and its model: waveforms, spectrograms and curves, one below the other.
 
 use crate::chart::escape;
 use crate::picture::{base64, png};
 use klnmf::Mat;
 use std::fmt::Write as _;
 
-/// Width of the picture, and of the labels at its left.
+/// Width of the picture, and of the labels on its left.
 pub const WIDTH: f64 = 960.0;
 pub const LABEL: f64 = 110.0;
 /// Heights of a waveform, a spectrogram and a curve.
 pub const WAVE: f64 = 44.0;
 const IMAGE: f64 = 150.0;
 const ROW: f64 = 22.0;
-/// Columns and rows of an image at most.
+/// The largest number of columns and rows of an image.
 const MOST: (usize, usize) = (800, 160);
-/// The decibels below the loudest that are still shown.
+/// The range shown, in decibels below the loudest entry.
 pub const RANGE: f64 = 80.0;
 
-/// Panels below one another.
+/// Panels, one below the other.
 pub struct Panels {
     body: String,
     y: f64,
@@ -31,7 +31,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// All that the labels leave.
+    /// Everything right of the labels.
     pub const ALL: Span = Span { x: LABEL, width: WIDTH - LABEL };
 }
 
@@ -40,7 +40,7 @@ impl Panels {
         Self { body: String::new(), y: 8.0 }
     }
 
-    /// Leaves some room.
+    /// Leaves a space.
     pub fn skip(&mut self, height: f64) {
         self.y += height;
     }
@@ -52,14 +52,14 @@ impl Panels {
             write!(self.body, "<text x=\"{x}\" y=\"{y:.0}\" text-anchor=\"end\">{}</text>", escape(&text));
     }
 
-    /// The envelope of a signal in a line of its own: the lowest and the highest sample of every piece.
+    /// Draws the envelope of a signal on its own line: the lowest and the highest sample of every piece.
     pub fn wave(&mut self, name: &str, envelope: &[(f64, f64)], peak: f64, colour: usize) {
         self.label(name, WAVE);
         self.wave_in(Span::ALL, envelope, peak, colour);
         self.y += WAVE + 4.0;
     }
 
-    /// The pieces, or several together if there are more than the picture has columns.
+    /// Draws the pieces, several together if there are more than the picture has columns.
     fn wave_in(&mut self, span: Span, envelope: &[(f64, f64)], peak: f64, colour: usize) {
         let middle = self.y + WAVE / 2.0;
         let columns = (span.width as usize).min(envelope.len());
@@ -79,7 +79,7 @@ impl Panels {
             write!(self.body, "<polygon class=\"w{}\" points=\"{upper}{}\"/>", colour % 6, lower.concat());
     }
 
-    /// A matrix of powers in decibels, low frequencies at the bottom, as an image of its own.
+    /// Draws a matrix of powers as an image in decibels, with low frequencies at the bottom.
     pub fn image(&mut self, name: &str, v: &Mat<f64>) {
         self.label(name, IMAGE);
         let levels = decibels(v, MOST);
@@ -101,7 +101,7 @@ impl Panels {
         self.y += IMAGE + 8.0;
     }
 
-    /// Two curves beside each other in a line of their own.
+    /// Draws two curves side by side on one line.
     pub fn curves(&mut self, name: &str, curves: [(Span, &[f64]); 2], colour: usize) {
         self.label(name, ROW);
         for (span, values) in curves {
@@ -110,7 +110,7 @@ impl Panels {
         self.y += ROW + 2.0;
     }
 
-    /// A curve and a waveform beside each other.
+    /// Draws a curve and a waveform side by side.
     pub fn curve_and_wave(
         &mut self,
         name: &str,
@@ -124,7 +124,7 @@ impl Panels {
         self.y += WAVE + 4.0;
     }
 
-    /// Names above what comes next.
+    /// Writes headings above the next panels.
     pub fn heads(&mut self, heads: [(Span, &str); 2]) {
         for (span, text) in heads {
             let (x, y) = (span.x, self.y + 10.0);
@@ -133,7 +133,7 @@ impl Panels {
         self.y += 16.0;
     }
 
-    /// An area under the largest values of a curve.
+    /// Fills the area under a curve, with the largest value of each pixel column.
     fn curve(&mut self, values: &[f64], span: Span, height: f64, colour: usize) {
         let most = values.iter().copied().fold(0.0, f64::max);
         let columns = (span.width as usize).min(values.len()).max(1);
@@ -151,7 +151,7 @@ impl Panels {
             write!(self.body, "<polygon class=\"w{}\" points=\"{points}{end:.1},{base:.1}\"/>", colour % 6);
     }
 
-    /// The picture, with a description for those who do not see it.
+    /// The picture, with a description for screen readers.
     pub fn finish(self, description: &str) -> String {
         let height = self.y + 4.0;
         format!(
@@ -167,7 +167,7 @@ impl Panels {
     }
 }
 
-/// The lowest and the highest sample, zero included, of each of at most so many pieces of a signal.
+/// Splits a signal into at most `columns` pieces: the lowest and the highest sample of each, zero included.
 pub fn envelope(signal: &[f64], columns: usize) -> Vec<(f64, f64)> {
     let columns = columns.min(signal.len()).max(1);
     let piece = |c: usize| &signal[c * signal.len() / columns..(c + 1) * signal.len() / columns];
@@ -175,7 +175,8 @@ pub fn envelope(signal: &[f64], columns: usize) -> Vec<(f64, f64)> {
     (0..columns).map(|c| ends(piece(c))).collect()
 }
 
-/// Powers in decibels below the largest, at least −[`RANGE`], with at most so many columns and rows: the largest of each cell.
+/// Powers in decibels relative to the largest, at least −[`RANGE`]. The matrix is reduced to at most `most`
+/// columns and rows, with the largest entry of each cell.
 pub fn decibels(v: &Mat<f64>, most: (usize, usize)) -> Mat<f64> {
     let (cols, rows) = (v.cols().min(most.0), v.rows().min(most.1));
     let part = |n: usize, of: usize, all: usize| n * all / of..((n + 1) * all / of).max(n * all / of + 1);

@@ -6,19 +6,19 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-/// How columns are shown as images.
+/// A matrix whose columns are shown as images.
 pub struct Grid<'a> {
     /// One image per column.
     pub images: &'a Mat<f64>,
-    /// Pixels of an image across; row y·width + x of the matrix is pixel (x, y).
+    /// Width of an image in pixels; row y·width + x of the matrix is pixel (x, y).
     pub width: usize,
-    /// Images beside each other.
+    /// Images per row.
     pub across: usize,
-    /// A line under every image, in the SVG.
+    /// A label under every image, in the SVG.
     pub labels: Vec<String>,
 }
 
-/// Screen pixels for a pixel of an image, and between two images.
+/// Screen pixels per pixel of an image, and between two images.
 const ZOOM: usize = 4;
 const GUTTER: usize = 8;
 
@@ -55,10 +55,10 @@ impl Grid<'_> {
                 }
             }
         }
-        Ok((png(&pixels, w, h).context("the picture is too large")?, w, h))
+        Ok((png(&pixels, w, h).context("cannot draw the picture: it is too large")?, w, h))
     }
 
-    /// The grid as SVG, with labels; colours follow the page's.
+    /// The grid as SVG, with labels. Colours follow the light or dark mode of the page.
     pub fn svg(&self) -> String {
         let (cell_w, cell_h) = (self.width as f64 + 4.0, self.height() as f64 + 10.0);
         let down = self.images.cols().div_ceil(self.across);
@@ -119,7 +119,7 @@ pub fn png(pixels: &[u8], width: usize, height: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Bytes as letters, for pictures within a page.
+/// Base64, for pictures embedded in a page.
 pub fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

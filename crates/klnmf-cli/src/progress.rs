@@ -4,12 +4,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use klnmf::Info;
 use std::time::Duration;
 
-/// A bar of `steps` steps; hidden if `quiet` or if nobody watches.
+/// A bar of `steps` steps; hidden if `quiet` or if standard error is not a terminal.
 pub fn bar(steps: usize, quiet: bool) -> ProgressBar {
     styled(steps, quiet, "{bar:30} {pos}/{len}  {msg}  {elapsed}, {eta} left")
 }
 
-/// A bar with a label before it that shows a share instead of steps.
+/// A bar with a label in front, which shows a percentage instead of steps.
 pub fn share(steps: usize, label: &str, quiet: bool) -> ProgressBar {
     let bar = styled(steps, quiet, "{prefix}  {bar:30} {percent} %  {msg}  {elapsed}, {eta} left");
     bar.set_prefix(label.to_owned());
@@ -30,7 +30,7 @@ fn styled(steps: usize, quiet: bool, template: &str) -> ProgressBar {
     bar
 }
 
-/// Shows how far a factorisation has come.
+/// Shows the progress of a factorisation.
 pub fn show(bar: &ProgressBar, info: &Info) {
     bar.set_position(info.iteration as u64);
     bar.set_message(format!("divergence {:.6e}  gap {:.1e}", info.divergence, info.relative_gap()));

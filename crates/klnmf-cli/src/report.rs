@@ -1,4 +1,4 @@
-//! The HTML report of a factorisation: one file that needs nothing else.
+//! The HTML report of a factorisation: one self-contained file.
 
 use crate::chart::{Chart, Line};
 use klnmf::{Info, Scalar, Solution};
@@ -8,18 +8,18 @@ use serde_json::{Map, Value};
 use std::io::Write;
 use std::path::Path;
 
-/// What a report is made of.
+/// The content of a report.
 pub struct Report<'a, T> {
     /// The file that was factorised.
     pub input: &'a Path,
     pub table: &'a Table<T>,
     pub solution: &'a Solution<T>,
     pub trace: &'a [Info],
-    /// What the JSON output says.
+    /// The keys and values of the JSON output.
     pub facts: &'a Map<String, Value>,
 }
 
-/// Parts and rows of a part that are shown.
+/// The largest number of parts, and of rows of a part, that are shown.
 const MOST_PARTS: usize = 100;
 const ROWS: usize = 8;
 
@@ -50,12 +50,11 @@ impl<T: Scalar> Report<'_, T> {
     fn verdict(&self) -> String {
         let Solution { info, status, .. } = self.solution;
         if !info.relative_gap().is_finite() {
-            return "The model is zero where V is not: its divergence is infinite and nothing is certified."
-                .into();
+            return "The model is zero where V is not, so its divergence and its gaps are infinite.".into();
         }
         format!(
-            "Divergence {:.6e}, {} after {} data accesses. A better W alone could lower it by at most {:.2e}, a better H \
-             alone by at most {:.2e}: relative to the sum of V a gap of {:.1e}.",
+            "Divergence {:.6e}, {} after {} iterations. Changing W alone could lower it by at most {:.2e}, \
+             changing H alone by at most {:.2e}. Relative to the sum of V, the larger gap is {:.1e}.",
             info.divergence,
             status.name(),
             info.iteration,
@@ -81,10 +80,10 @@ impl<T: Scalar> Report<'_, T> {
             line("gap of W", &|i| i.gap_w),
             line("gap of H", &|i| i.gap_h),
         ];
-        Chart { x_label: "data accesses", y_label: "divergence and gaps", lines, ..Chart::default() }.svg()
+        Chart { x_label: "iterations", y_label: "divergence and gaps", lines, ..Chart::default() }.svg()
     }
 
-    /// The parts by their share of the whole, each with its largest rows.
+    /// The parts sorted by their share of the total, each with its largest rows.
     fn parts(&self) -> Vec<Jinja> {
         let shares = self.solution.h.row_sums();
         let total: f64 = shares.iter().sum();

@@ -1,13 +1,13 @@
-//! What a verb says at its end: one JSON object or a few sentences.
+//! What a verb prints at the end: one JSON object or a few sentences.
 
 use serde_json::{Map, Value, json};
 
-/// A number for JSON, which has no infinity: `null` stands for what is not finite.
+/// A number for JSON, which has no infinity: `null` stands for numbers that are not finite.
 pub fn number(x: f64) -> Value {
     if x.is_finite() { json!(x) } else { Value::Null }
 }
 
-/// A status as a key word.
+/// A status as a keyword for JSON.
 pub fn status(status: klnmf::Status) -> &'static str {
     match status {
         klnmf::Status::Converged => "converged",
@@ -22,7 +22,7 @@ pub fn print_json(object: Map<String, Value>) -> anyhow::Result<()> {
     print(&format!("{}\n", Value::Object(object)))
 }
 
-/// Prints text on standard output; a failure, such as a closed pipe, is an error and not a panic.
+/// Prints text on standard output. A failure, such as a closed pipe, is an error, not a panic.
 pub fn print(text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
@@ -30,7 +30,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// A number of bytes for people.
+/// A number of bytes in readable units.
 pub fn bytes(n: u128) -> String {
     let units = ["B", "kB", "MB", "GB", "TB", "PB"];
     let mut value = n as f64;

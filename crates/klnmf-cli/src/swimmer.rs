@@ -1,5 +1,5 @@
-//! The Swimmer images (after Donoho & Stodden 2003), generated: a body with four limbs, each in one of four positions,
-//! in all 256 combinations. 17 parts make up every image.
+//! Generates the Swimmer images (after Donoho & Stodden 2003): a body with four limbs, each in one of four
+//! positions, in all 256 combinations. The images have 17 parts in all.
 
 use klnmf::Mat;
 
@@ -8,7 +8,8 @@ pub const SIDE: usize = 32;
 /// The body, and four positions of four limbs.
 pub const PARTS: usize = 17;
 
-/// The true parts as columns of 0 and 1: the body, then limb by limb its four positions. Pixel (x, y) is row y·32 + x.
+/// The true parts as columns of 0 and 1: the body, then the four positions of each limb. Pixel (x, y) is row
+/// y·32 + x.
 pub fn parts() -> Mat<f64> {
     let mut parts = Mat::zeros(SIDE * SIDE, PARTS);
     let mut dot = |part: usize, x: i32, y: i32| parts[(y as usize * SIDE + x as usize, part)] = 1.0;

@@ -1,4 +1,4 @@
-//! `klnmf decompose`: the weights of V for a given dictionary.
+//! `klnmf decompose`: the weights of V for given parts.
 
 use super::{Data, Output, Precision, parse_seconds, thread_count};
 use crate::{input, interrupt, progress, summary};
@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Explain V by a given dictionary W: the best H, certified column by column
+/// Find the weights H of V for given parts W, with an optimality gap for every column
 ///
-/// The problem is convex: the gap of a column bounds its distance to the one
-/// optimum. The result holds H and, for every column, divergence, gap and steps.
-/// If rows have names in both files, the dictionary is brought into V's order.
+/// For fixed parts the problem is convex, and the optimality gap of a column
+/// bounds how far its divergence is from the optimum. The result holds H and, for
+/// every column, divergence, gap and iterations. If the rows have names in both
+/// files, they are matched by name.
 ///
 /// Examples:
 ///   klnmf decompose catalogue.csv --dictionary signatures.csv --tol 1e-8
@@ -26,23 +27,24 @@ use std::time::{Duration, Instant};
 pub struct Decompose {
     #[command(flatten)]
     data: Data,
-    /// The dictionary: a matrix with as many rows as V, or a model.npz
+    /// Parts: a matrix with as many rows as V, or a model.npz
     #[arg(long, short, value_name = "W")]
     dictionary: PathBuf,
-    /// Weights of every column sum to 1, as in a topic model; atoms are scaled to sum 1 first, an empty column gets even
-    /// weights, and the divergence is that of W·H times the columns' sums
+    /// Let the weights of every column sum to 1, as in a topic model. Parts are scaled to sum 1 first, an
+    /// empty column gets even weights, and the divergence is that of W·H times the columns' sums
     #[arg(long)]
     simplex: bool,
-    /// A column is done when its gap is below this times its sum; 0 never stops early
+    /// Tolerance, relative to the sum of a column: stop when its gap is at most this times its sum; 0 never
+    /// stops early
     #[arg(long, value_name = "GAP", default_value_t = 1e-6, allow_negative_numbers = true)]
     tol: f64,
-    /// The most steps for a column
+    /// Maximum number of iterations for a column
     #[arg(long, value_name = "N", default_value_t = 5000, allow_negative_numbers = true)]
     max_iter: usize,
-    /// Stop after this many seconds; columns not begun keep an even start
+    /// Time limit in seconds; columns that were not reached keep an even start
     #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
-    /// Where to write H, W and the arrays divergence, gap, iterations
+    /// File for H, W and the arrays divergence, gap, iterations
     #[arg(long, short, value_name = "FILE", default_value = "weights.npz")]
     out: PathBuf,
     /// Also write H as CSV
@@ -99,7 +101,7 @@ impl Decompose {
         })
     }
 
-    /// The dictionary in V's order of rows, its atoms scaled to sum 1 if the weights are to lie on the simplex.
+    /// The dictionary with its rows in V's order, and with --simplex its columns scaled to sum 1.
     fn dictionary<T: Scalar>(&self, table: &Table<T>) -> anyhow::Result<Dictionary<T>> {
         let mut found = Dictionary::<T>::read(&self.dictionary)?;
         let (file, v) = (self.dictionary.display(), table.matrix.view());
@@ -111,7 +113,8 @@ impl Decompose {
             };
             let missing = found.missing(table).map_or(String::new(), |name| format!(", {name:?} among them"));
             bail!(
-                "{file} has {} rows and V has {}{missing}: a dictionary needs a row for every row of V{fits}",
+                "{file} has {} rows and V has {}{missing}: a dictionary needs one row for every row of \
+                 V{fits}",
                 found.w.rows(),
                 v.rows()
             );
@@ -209,25 +212,20 @@ impl Decompose {
                 Status::Converged => "",
                 Status::TimeLimit => "advice       for the other columns: raise --time-limit\n",
                 Status::Stopped => "",
-                Status::IterationLimit if T::NAME == "f32" => {
-                    "advice       for the other columns: compute with --precision f64, or raise --tol\n"
-                }
                 Status::IterationLimit => "advice       for the other columns: raise --max-iter, or --tol\n",
             };
             let by_order = match (&table.row_names, named) {
                 (Some(_), false) => {
-                    "note         the dictionary's rows have no names: they are taken in V's order\n"
+                    "note         the dictionary's rows have no names: they are matched by position\n"
                 }
-                (None, true) => {
-                    "note         the rows of V have no names: they are taken in the dictionary's order\n"
-                }
+                (None, true) => "note         the rows of V have no names: they are matched by position\n",
                 _ => "",
             };
             format!(
-                "V            {} × {}, {} atoms\n\
-             auto         {done} of {} columns within the tolerance of {:.0e}, in {:.2} s\n\
+                "V            {} × {}, {} parts\n\
+             columns      {done} of {} within the tolerance of {:.0e}, in {:.2} s\n\
              divergence   {:.8e}\n\
-             certificate  no other weights can gain more than {gap:.3e} (relative {relative:.1e})\n\
+             gap          optimality gap {gap:.3e} (relative {relative:.1e}): no other weights gain more\n\
              {advice}{by_order}\
              weights      {}\n",
                 v.rows(),
@@ -243,7 +241,7 @@ impl Decompose {
     }
 }
 
-/// A dictionary with the names of its rows and its atoms.
+/// A dictionary with the names of its rows and its columns.
 struct Dictionary<T> {
     w: Mat<T>,
     rows: Option<Vec<String>>,
@@ -251,7 +249,7 @@ struct Dictionary<T> {
 }
 
 impl<T: Scalar> Dictionary<T> {
-    /// W of a model, or a dense matrix; it must be finite and not negative.
+    /// Reads W of a model, or a dense matrix; it must be finite and not negative.
     fn read(path: &Path) -> anyhow::Result<Self> {
         let found = Self::read_any(path)?;
         let w = &found.w;
@@ -259,8 +257,8 @@ impl<T: Scalar> Dictionary<T> {
         if let Some(at) = w.as_slice().iter().position(bad) {
             let (row, col, value) = (at % w.rows(), at / w.rows(), w.as_slice()[at]);
             bail!(
-                "{}: the entry in row {row}, column {col} (counting from 0) is {value}: remove or replace it, a dictionary \
-                 must be finite and not negative",
+                "{}: the entry in row {row}, column {col} (counting from 0) is {value}, but a dictionary \
+                 must be finite and not negative: remove or replace it",
                 path.display()
             );
         }
@@ -277,14 +275,14 @@ impl<T: Scalar> Dictionary<T> {
         Ok(Self { w: table.matrix.into_dense(path)?, rows: table.row_names, parts: table.col_names })
     }
 
-    /// The first row of V that the dictionary lacks by name.
+    /// The name of the first row of V that the dictionary lacks.
     fn missing<'a>(&self, table: &'a Table<T>) -> Option<&'a String> {
         let (Some(theirs), Some(ours)) = (&self.rows, &table.row_names) else { return None };
         let theirs: HashSet<&String> = theirs.iter().collect();
         ours.iter().find(|name| !theirs.contains(name))
     }
 
-    /// Brings the rows into V's order if both have names; a name that only one of them has is an error.
+    /// Puts the rows in V's order if both have names. A name that only one of them has is an error.
     fn align(&mut self, file: &str, table: &Table<T>) -> anyhow::Result<()> {
         let (Some(theirs), Some(ours)) = (&self.rows, &table.row_names) else { return Ok(()) };
         if theirs == ours {
@@ -293,21 +291,21 @@ impl<T: Scalar> Dictionary<T> {
         let place: HashMap<&str, usize> =
             theirs.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
         let find = |name: &String| {
-            let none = || anyhow!("row {name:?} of V is not in {file}: the names of the rows must agree");
+            let none = || anyhow!("row {name:?} of V is not in {file}: give both files the same row names");
             place.get(name.as_str()).copied().ok_or_else(none)
         };
         let order = ours.iter().map(find).collect::<anyhow::Result<Vec<usize>>>()?;
         if place.len() != theirs.len() {
-            bail!("{file} has rows of the same name: make them differ, or remove the names");
+            bail!("{file} has two rows of the same name: rename one, or remove the names");
         }
         self.w = Mat::from_fn(self.w.rows(), self.w.cols(), |i, k| self.w[(order[i], k)]);
         Ok(())
     }
 }
 
-/// With atoms that sum to 1 the optimum on the simplex is the free optimum divided by its sum: min Σ −a·log(Kx) subject
-/// to Σx = 1 and min Σ −a·log(Kx) + Σx differ by the scale of x alone. Divergence and gap carry over unchanged. An empty
-/// column says nothing, and gets even weights.
+/// If the columns of W sum to 1, the optimum on the simplex is the free optimum divided by its sum: min Σ
+/// −a·log(Kx) subject to Σx = 1 and min Σ −a·log(Kx) + Σx differ only in the scale of x. Divergence and gap
+/// stay the same. An empty column gets even weights.
 fn onto_simplex<T: Scalar>(h: &mut Mat<T>) {
     let even = T::from_f64(1.0 / h.rows() as f64);
     for j in 0..h.cols() {

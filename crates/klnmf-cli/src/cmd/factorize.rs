@@ -14,59 +14,61 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Factor V into W·H, both non-negative, with a certificate
+/// Factor V into parts W and weights H, both non-negative
 ///
-/// Columns of W sum to 1. gap_w and gap_h bound how much the divergence could
-/// still fall by changing W alone or H alone; the work stops when both are below
-/// --tol times the sum of V, or at a limit. Ctrl-C saves the model so far; a
-/// second Ctrl-C quits at once.
+/// Columns of W sum to 1. The single-factor gaps gap_w and gap_h bound what
+/// changing W alone or H alone could still gain; another start may end lower, so
+/// try several seeds. The run stops when both gaps are at most --tol times the sum
+/// of V, or at a limit. Ctrl-C saves the model so far; a second Ctrl-C quits at
+/// once.
 ///
 /// Examples:
 ///   klnmf factorize counts.mtx.gz --rank 10
 ///   klnmf factorize cells.npz --transpose --rank 20 --report report.html
-///   klnmf factorize V.npy --init model.npz --rank 12   (go on, with more parts)
+///   klnmf factorize V.npy --init model.npz --rank 12   (continue, with more parts)
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Factorize {
     #[command(flatten)]
     data: Data,
-    /// The number of parts; from a model with --init it may be left out, or be larger than the model's
+    /// Number of parts; optional with --init MODEL, and then at least the model's
     #[arg(long, short, value_name = "R", required_unless_present = "init", allow_negative_numbers = true)]
     rank: Option<usize>,
-    /// The method; auto is the right one unless you compare methods
+    /// Solver; auto is the right choice unless you compare methods
     #[arg(long, value_name = "SOLVER", value_parser = solvers::any(), default_value_t = Solver::Auto)]
     solver: Solver,
-    /// The start: random, nndsvd, a model.npz to go on from, or W0.npy,H0.npy
+    /// Start: random, nndsvd, a model.npz to continue from, or W0.npy,H0.npy [default: random]
     #[arg(long, value_name = "START")]
     init: Option<String>,
-    /// Steps on one factor before the other has its turn [default: depends on the solver]
+    /// Steps on each factor per iteration [default: depends on the solver]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     inner: Option<usize>,
-    /// The most accesses to the data; a step on H and a step on W together are one
+    /// Maximum number of iterations; one iteration updates H and W
     #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
     max_iter: usize,
-    /// Stop when the gaps are below this times the sum of V; 0 never stops early
+    /// Tolerance, relative to the sum of V: stop when both gaps are at most this times the sum; 0 never stops
+    /// early
     #[arg(long, value_name = "GAP", default_value_t = 1e-4, allow_negative_numbers = true)]
     tol: f64,
-    /// Stop after this many seconds
+    /// Time limit in seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
-    /// Of the random start: the same seed gives the same model
+    /// Seed of the random start; the same seed gives the same model
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
-    /// Penalty of admm and admm-authors [default of admm: 10, with V measured in units of its mean]
+    /// Penalty of admm and admm-authors [default for admm: 10, with V in units of its mean]
     #[arg(long, value_name = "RHO", allow_negative_numbers = true)]
     rho: Option<f64>,
-    /// Where to write the model: arrays W, H, metadata and names, readable by numpy
+    /// File for the model: arrays W, H, metadata and names, readable by numpy
     #[arg(long, short, value_name = "FILE", default_value = "model.npz")]
     out: PathBuf,
-    /// Also write PREFIX_W.csv and PREFIX_H.csv
+    /// Also write W and H as CSV, to PREFIX_W.csv and PREFIX_H.csv
     #[arg(long, value_name = "PREFIX")]
     csv: Option<String>,
-    /// Write a CSV line per loop: iteration,seconds,divergence,gap_w,gap_h
+    /// Write one CSV line per iteration: iteration,seconds,divergence,gap_w,gap_h
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write a self-contained HTML page with the convergence and the parts
+    /// Write a self-contained HTML page that shows the convergence and the parts
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -118,12 +120,10 @@ impl Factorize {
         })
     }
 
-    /// Options that mean nothing together are mistakes.
+    /// Rejects options that have no effect together.
     fn check_options(&self) -> anyhow::Result<()> {
         if self.rho.is_some() && !matches!(self.solver, Solver::Admm | Solver::AdmmAuthors) {
-            bail!(
-                "--rho is the penalty of admm: give --solver admm or admm-authors with it, or leave it out"
-            );
+            bail!("--rho is the penalty of admm: use it with --solver admm or admm-authors, or leave it out");
         }
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Factorize {
             max_iter: self.max_iter,
             tol: self.tol,
             time_limit: self.time_limit,
-            // A trace has a line for every loop.
+            // A trace has a line for every iteration.
             check_every: self.trace.is_some().then_some(1),
             init: if self.init.as_deref() == Some("nndsvd") { Init::Nndsvd } else { Init::Random },
             seed: self.seed,
@@ -146,7 +146,8 @@ impl Factorize {
         }
     }
 
-    /// V, prepared, and the start that --init and --rank describe. A start that is given is checked first: V can be large.
+    /// V, prepared, and the start that --init and --rank describe. A given start is checked before V is
+    /// prepared, because V can be large.
     fn start<'v, T: Scalar>(
         &self,
         table: &'v Table<T>,
@@ -156,7 +157,7 @@ impl Factorize {
         let prepare = || input::about(&self.data, Problem::new(v, settings.threads));
         let given = match self.init.as_deref() {
             None | Some("random" | "nndsvd") => {
-                let rank = self.rank.context("--rank is needed: how many parts?")?;
+                let rank = self.rank.context("--rank is missing: give the number of parts")?;
                 let problem = prepare()?;
                 let (w, h) = input::about(&self.data, problem.init(rank, settings))?;
                 return Ok((problem, w, h));
@@ -172,13 +173,14 @@ impl Factorize {
                 input::same_names(given, &model.row_names, &table.row_names)?;
                 (model.w, model.h)
             }
-            None => bail!("--init {given}: give random, nndsvd, a model.npz, or two files W0.npy,H0.npy"),
+            None => bail!("--init {given}: give random, nndsvd, a model.npz, or two files as W0.npy,H0.npy"),
         };
         klnmf::check_factors(v, &w, &h).with_context(|| format!("--init {given}"))?;
         let (w, h) = match self.rank {
             Some(rank) if rank < h.rows() => {
                 bail!(
-                    "--rank {rank} is smaller than the {} parts of --init {given}: a model can only grow",
+                    "--rank {rank} is smaller than the {} parts of --init {given}: a model can only grow; \
+                     give a larger rank",
                     h.rows()
                 )
             }
@@ -232,7 +234,7 @@ impl Factorize {
         Ok(())
     }
 
-    /// What the JSON output says.
+    /// The keys and values of the JSON output.
     fn facts<T: Scalar>(&self, solution: &Solution<T>, v: Matrix<'_, T>) -> Map<String, Value> {
         let info = &solution.info;
         let object = json!({
@@ -253,7 +255,8 @@ impl Factorize {
         object.as_object().cloned().unwrap_or_default()
     }
 
-    /// The same for the model file, less what differs from run to run and machine to machine, and what made it.
+    /// The same for the model file, without what differs between runs and machines, and with how the model
+    /// was made.
     fn metadata(&self, facts: &Map<String, Value>) -> String {
         let mut metadata = facts.clone();
         metadata.remove("seconds");
@@ -276,7 +279,7 @@ impl Factorize {
             let mut text =
                 format!("V            {} × {}, {storage}, sum {:.6e}\n", v.rows(), v.cols(), info.sum);
             text += &format!(
-                "{:<12} {} after {} data accesses in {:.2} s\n",
+                "{:<12} {} after {} iterations in {:.2} s\n",
                 facts["solver"].as_str().unwrap_or_default(),
                 solution.status.name(),
                 info.iteration,
@@ -285,13 +288,10 @@ impl Factorize {
             text += &certificate_text(info);
             if matches!(solution.status, Status::IterationLimit | Status::TimeLimit) {
                 let limit = if solution.status == Status::TimeLimit { "--time-limit" } else { "--max-iter" };
-                let how = if self.solver == Solver::Auto {
-                    String::new()
-                } else {
-                    ", or take --solver auto".into()
-                };
+                let how =
+                    if self.solver == Solver::Auto { String::new() } else { ", or use --solver auto".into() };
                 text += &format!(
-                    "advice       to come closer: raise {limit}, or go on with --init {}{how}\n",
+                    "advice       to get closer: raise {limit}, or continue with --init {}{how}\n",
                     self.out.display()
                 );
             }
@@ -312,18 +312,19 @@ impl Factorize {
     }
 }
 
-/// Divergence and certificate in words.
+/// The divergence and the single-factor gaps as text.
 pub fn certificate_text(info: &Info) -> String {
     if !info.divergence.is_finite() || !info.gap_h.is_finite() {
         return format!(
-            "divergence   {:.8e}\ncertificate  none: the model is zero where V is not; go on with solver fpa from other factors\n",
+            "divergence   {:.8e}\ngaps         infinite: the model is zero where V is not; use solver fpa, \
+             or start from other factors\n",
             info.divergence
         );
     }
     let relative = |x: f64| if info.sum > 0.0 { x / info.sum } else { 0.0 };
     format!(
         "divergence   {:.8e} ({:.3} % of the sum)\n\
-         certificate  a better W alone can gain at most {:.3e}, a better H alone {:.3e} (relative gap {:.1e})\n",
+         gaps         changing W alone can gain at most {:.3e}, H alone {:.3e} (relative gap {:.1e})\n",
         info.divergence,
         100.0 * relative(info.divergence),
         info.gap_w,
@@ -336,7 +337,7 @@ fn csv_names(prefix: &str) -> [PathBuf; 2] {
     ["W", "H"].map(|factor| PathBuf::from(format!("{prefix}_{factor}.csv")))
 }
 
-/// The trace: a line for every loop; the start only if there was no loop.
+/// Writes the trace: a line for every iteration, and the start only if there was no iteration.
 fn write_trace(path: &Path, trace: &[Info]) -> anyhow::Result<()> {
     let lines = trace.iter().filter(|info| info.iteration > 0 || trace.len() == 1);
     klnmf_io::atomically(path, |out| {

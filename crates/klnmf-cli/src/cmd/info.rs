@@ -1,4 +1,4 @@
-//! `klnmf info`: what is in a file, and what a factorisation of it would need.
+//! `klnmf info`: what a file holds, and the memory that a factorisation of it needs.
 
 use super::{Precision, thread_count};
 use crate::summary::{self, bytes};
@@ -9,24 +9,24 @@ use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Say what a file holds, and the memory a factorisation of it takes
+/// Show what a file holds, and the memory that a factorisation of it needs
 ///
-/// For a matrix: shape, entries, empty rows and columns, and the memory formula with its value for --rank. For a model:
-/// how it was made and its certificate.
+/// For a matrix: shape, entries, empty rows and columns, and the memory formula with its value for --rank.
+/// For a model: how it was made, its divergence and its gaps.
 #[derive(Args)]
 pub struct Info {
-    /// A matrix or a model
+    /// File with a matrix or a model
     file: PathBuf,
-    /// The rank for which to work out the memory
+    /// Number of parts to compute the memory for
     #[arg(long, short, value_name = "R", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     rank: u32,
-    /// Number format to work out the memory for
+    /// Number format to compute the memory for
     #[arg(long, value_enum, default_value = "f64")]
     precision: Precision,
-    /// Threads to work out the memory for; 0 means one per core
+    /// Number of threads to compute the memory for; 0 means one per core
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
-    /// Print one JSON object
+    /// Print one JSON object on standard output
     #[arg(long)]
     json: bool,
 }
@@ -61,7 +61,7 @@ impl Info {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Reads the matrix for what only its entries tell.
+    /// Reads the matrix for the facts that depend on its entries.
     fn look_inside<T: Scalar>(&self, facts: &mut Map<String, Value>) -> anyhow::Result<()> {
         let table = klnmf_io::read::<T>(&self.file)?;
         let v = table.matrix.view();

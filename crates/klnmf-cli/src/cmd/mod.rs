@@ -16,13 +16,17 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Non-negative matrix factorisation with the Kullback-Leibler divergence, with a certificate for every answer.
+/// Non-negative matrix factorisation with the Kullback-Leibler divergence
 ///
-/// V ≈ W·H with V, W, H ≥ 0: rows of V are features, columns are samples; columns of W are parts (signatures, topics,
-/// spectra) and columns of H say how much of each part a sample holds. Every answer comes with a bound on how far it
-/// can be from the best.
+/// V ≈ W·H with V, W, H ≥ 0. Rows of V are features and columns are samples. Columns of W are parts
+/// (signatures, topics, spectra), and columns of H are weights: how much of each part a sample holds.
 ///
-/// Files: .npy, .npz (numpy, scipy.sparse), .mtx, .csv, .tsv, .txt; all but .npz also gzipped, with .gz after the name.
+/// For fixed parts, `decompose` finds the weights with an optimality gap for every column: a bound on the
+/// distance to the optimum. For a factorisation, two single-factor gaps say what changing W alone or H alone
+/// could still gain; another start may end lower.
+///
+/// Files: .npy, .npz (numpy, scipy.sparse), .mtx, .csv, .tsv, .txt; all but .npz also gzipped, with .gz after
+/// the name.
 #[derive(Parser)]
 #[command(name = "klnmf", version, max_term_width = 110)]
 pub struct Cli {
@@ -43,7 +47,7 @@ enum Verb {
 }
 
 impl Cli {
-    /// Does what was asked. The exit code is 0, or 130 after an interruption.
+    /// Runs the verb. The exit code is 0, or 130 after an interruption.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.verb {
             Verb::Factorize(verb) => verb.run(),
@@ -58,19 +62,20 @@ impl Cli {
     }
 }
 
-/// The data and how to look at it: the same for every verb that reads V.
+/// The data and how to read them: the same for every verb that reads V.
 #[derive(Args)]
 pub struct Data {
-    /// The matrix V: .npy, .npz, .mtx, .csv, .tsv or .txt, rows = features, columns = samples
+    /// The matrix V: .npy, .npz, .mtx, .csv, .tsv or .txt; rows are features, columns are samples
     #[arg(value_name = "V")]
     pub path: PathBuf,
-    /// The file holds samples × features: transpose it
+    /// Transpose the file, which holds samples × features
     #[arg(long)]
     pub transpose: bool,
-    /// Number format to compute in; certificates are always computed in f64 [default: f64; of factorize with auto: mixed]
+    /// Number format of V, W, H and the iterations of factorize; decompose and the gaps are always computed
+    /// in f64 [default: f64; factorize with auto: mixed]
     #[arg(long, value_enum)]
     pub precision: Option<Precision>,
-    /// Threads; 0 means one per core. The result does not depend on it
+    /// Number of threads; 0 means one per core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub threads: usize,
 }
@@ -78,27 +83,27 @@ pub struct Data {
 /// Number formats.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub enum Precision {
-    /// 32 bits: half the memory and faster, for relative gaps down to about 1e-5
+    /// 32 bits: faster, half the memory; the relative gaps of a factorisation stall near 1e-5
     F32,
     /// 64 bits
     F64,
-    /// Early accesses to the data in f32, the rest in f64; elsewhere the same as f64
+    /// Early iterations in f32, the rest in f64; the same as f64 where nothing is factorised
     Mixed,
 }
 
 /// What to print.
 #[derive(Args)]
 pub struct Output {
-    /// Print one JSON object on standard output instead of sentences
+    /// Print one JSON object on standard output instead of text
     #[arg(long)]
     pub json: bool,
-    /// No progress bar, no sentences
+    /// Show no progress bar and print no text
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 impl Output {
-    /// Prints the facts of a verb as one JSON object, or the sentences that tell them, or nothing.
+    /// Prints the facts of a verb as one JSON object, as text, or not at all.
     pub fn print(
         &self,
         facts: Map<String, Value>,
@@ -114,7 +119,7 @@ impl Output {
     }
 }
 
-/// The number of threads that `--threads` means.
+/// The number of threads for `--threads`.
 pub fn thread_count(asked: usize) -> usize {
     if asked > 0 { asked } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
 }
@@ -122,5 +127,5 @@ pub fn thread_count(asked: usize) -> usize {
 /// A duration in seconds from the command line.
 pub fn parse_seconds(text: &str) -> Result<std::time::Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
-    std::time::Duration::try_from_secs_f64(seconds).map_err(|_| "a number of seconds ≥ 0 is needed".into())
+    std::time::Duration::try_from_secs_f64(seconds).map_err(|_| "give a number of seconds ≥ 0".into())
 }

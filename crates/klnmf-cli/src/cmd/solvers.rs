@@ -1,4 +1,4 @@
-//! `--solver`: its names and their help are the library's.
+//! `--solver`: the names and their help come from the library.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use klnmf::Solver;
@@ -8,7 +8,7 @@ pub fn any() -> impl TypedValueParser<Value = Solver> {
     among(Solver::ALL)
 }
 
-/// One of these.
+/// One of the given solvers.
 pub fn among(solvers: impl IntoIterator<Item = Solver>) -> impl TypedValueParser<Value = Solver> {
     let value = |solver: Solver| PossibleValue::new(solver.spec().name).help(solver.spec().help);
     PossibleValuesParser::new(solvers.into_iter().map(value)).try_map(|name| name.parse::<Solver>())

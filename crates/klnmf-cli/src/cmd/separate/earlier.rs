@@ -1,9 +1,9 @@
-//! What an earlier run has written into the folder.
+//! The files that an earlier run has written into the folder.
 //!
-//! The model of a run names the files that were written with it, how long they are and the sum of their bytes. One of them is
-//! still that run's if both are what they were: a file of somebody else that was moved there may well be as long, and older
-//! than the model. Anything else belongs to the user: it is not replaced unless that is asked for, and never removed. The
-//! model itself is that run's if any of its files is: a model alone may be all that somebody has kept.
+//! The model of a run lists the files that were written with it, with their lengths and CRC-32. A file still
+//! belongs to that run if both match. Length and time alone do not suffice: the user may have moved another
+//! file there. All other files belong to the user: they are replaced only with --force, and never removed.
+//! The model itself belongs to the run if any of its files does: the user may have kept only the model.
 
 use crate::out_folder::OutFolder;
 use anyhow::{Context, bail};
@@ -13,28 +13,28 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The file that the others are written down in.
+/// The file that lists the others.
 pub const MODEL: &str = "model.npz";
 pub const PICTURE: &str = "picture.svg";
 pub const PAGE: &str = "index.html";
-/// What the hidden file is called after that weights wait in.
+/// The temporary file that holds the weights is named after this.
 pub const ASIDE: &str = "H";
 
 /// The last run in a folder, if there was one.
 pub struct Earlier<'a> {
     folder: &'a OutFolder,
-    /// Names, and how they were written; none if there was no run.
+    /// Names and states of its files; empty if there was no run.
     files: Vec<(String, State)>,
-    /// Whether it came to its end.
+    /// Whether it was complete.
     whole: bool,
 }
 
-/// Files to be removed when the results of this run are there.
+/// Files to remove once the results of this run are in place.
 pub struct Leftovers {
     files: Vec<(PathBuf, State)>,
 }
 
-/// Length and CRC-32 of the bytes.
+/// Length and CRC-32 of a file.
 type State = (u64, u32);
 
 impl<'a> Earlier<'a> {
@@ -56,7 +56,7 @@ impl<'a> Earlier<'a> {
         }
     }
 
-    /// Whether it came to its end.
+    /// Whether it was complete.
     pub fn is_whole(&self) -> bool {
         self.whole
     }
@@ -68,7 +68,8 @@ impl<'a> Earlier<'a> {
             let ours = if *name == MODEL { self.has_any() } else { self.own(name).is_some() };
             if fs::symlink_metadata(&path).is_ok() && !ours {
                 bail!(
-                    "{} is there and not as an earlier run has written it: give another --out, or --force to replace it",
+                    "{} exists and was not written by an earlier run, or was changed since: give another \
+                     --out, or --force to replace it",
                     path.display()
                 );
             }
@@ -76,12 +77,12 @@ impl<'a> Earlier<'a> {
         Ok(())
     }
 
-    /// Whether any of its files is there as it was.
+    /// Whether any of its files is unchanged.
     fn has_any(&self) -> bool {
         self.files.iter().any(|(name, _)| self.own(name).is_some())
     }
 
-    /// A file of the earlier run as it is now, if that is how it was.
+    /// The state of a file of the earlier run, if the file is unchanged.
     fn own(&self, name: &str) -> Option<State> {
         let (_, then) = self.files.iter().find(|(file, _)| file.to_lowercase() == name.to_lowercase())?;
         is_as(&self.folder.file(name), *then).then_some(*then)
@@ -90,7 +91,7 @@ impl<'a> Earlier<'a> {
     /// Its stems that this run, which writes `files`, does not replace.
     pub fn leftovers(&self, files: &[String]) -> Leftovers {
         let left = |(name, _): &(String, State)| -> Option<(PathBuf, State)> {
-            // A name is no way out of the folder.
+            // A name must not lead out of the folder.
             let plain = Path::new(name).file_name().is_some_and(|own| own == name.as_str());
             let replaced = files.iter().any(|file| file.to_lowercase() == name.to_lowercase());
             let path = self.folder.file(name);
@@ -102,7 +103,7 @@ impl<'a> Earlier<'a> {
 }
 
 impl Leftovers {
-    /// Removes them, unless they have been changed in the meantime. That one cannot be removed is no reason to fail.
+    /// Removes them, unless they were changed in the meantime. Failing to remove one is not an error.
     pub fn remove(self) {
         for (path, then) in self.files {
             if is_as(&path, then) {
@@ -112,7 +113,7 @@ impl Leftovers {
     }
 }
 
-/// What the model says of the files that are written with it; they are complete and only need their names.
+/// The model's list of the files that are written with it. They are complete but still have hidden names.
 pub fn list(files: &[(&str, NewFile)]) -> anyhow::Result<Value> {
     let about = |(name, file): &(&str, NewFile)| -> anyhow::Result<Value> {
         let path = file.hidden_path();
@@ -127,7 +128,8 @@ pub fn is_result(name: &str) -> bool {
     [MODEL, PICTURE, PAGE, ASIDE].contains(&name) || name.ends_with(".wav")
 }
 
-/// Whether a file is as it was. What is no regular file is not, nor is a link; one of another length is not read.
+/// Whether a file is unchanged. A link, or anything but a regular file, does not count; a file of another
+/// length is not read.
 fn is_as(path: &Path, then: State) -> bool {
     let same_length = |about: fs::Metadata| about.is_file() && about.len() == then.0;
     fs::symlink_metadata(path).is_ok_and(same_length) && state(path).is_ok_and(|now| now == then)

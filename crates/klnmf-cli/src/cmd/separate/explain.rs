@@ -1,4 +1,4 @@
-//! The parts of a recording that are not known, and how much there is of everything.
+//! Learns the unknown components of a recording, and the weights of all components.
 
 use super::Separate;
 use super::model::{Dictionary, Sources};
@@ -6,7 +6,7 @@ use crate::progress;
 use klnmf::{Mat, Problem};
 
 impl Separate {
-    /// Parts for what is not known, and weights for everything.
+    /// Learns the unknown components, and the weights of all.
     pub(super) fn explain(
         &self,
         v: &Mat<f64>,

@@ -1,9 +1,9 @@
 //! The factorisation of a spectrogram, in the precision that suffices.
 //!
-//! Samples have 24 bits at most, and so has f32, which takes half the time. What it cannot do is to certify small gaps: its
-//! gradients have errors of some 1e-7, and a gap feels the worst of them. So it works alone where the tolerance is large, and
-//! where there is no tolerance (`--tol 0`, a number of accesses to be spent) all but the last of them are its own. Between
-//! the two the library is better at the choice: [`klnmf::Settings::mixed`]. Certificates are always those of f64.
+//! Samples have 24 bits at most, and so has f32, which takes half the time. But f32 cannot reach small gaps:
+//! its gradients have errors of about 1e-7, and a gap depends on the worst of them. So f32 is used throughout
+//! if the tolerance is large. Without a tolerance (`--tol 0`), it is used for all but the last iterations.
+//! Between the two, [`klnmf::Settings::mixed`] makes the choice. Gaps are always computed in f64.
 
 use super::Separate;
 use crate::cmd::Precision;
@@ -11,16 +11,16 @@ use crate::progress;
 use klnmf::{Mat, Problem, Scalar, Settings, Solution, Status};
 use std::ops::ControlFlow;
 
-/// The smallest relative gap that f32 alone is trusted with.
+/// The smallest tolerance for which f32 alone is used.
 const CERTIFIED: f64 = 1e-2;
-/// Accesses in f64 at the end of those that nothing but their number ends: several times what it takes to make up for the
-/// rounding errors of f32.
+/// Iterations in f64 at the end of a run without a tolerance: several times what corrects the rounding errors
+/// of f32.
 const LAST: usize = 50;
-/// What the positive numbers of a spectrogram may be for f32, which reaches from 1e-38 to 1e38.
+/// The range that positive entries of a spectrogram must have for f32, which reaches from 1e-38 to 1e38.
 const RANGE: std::ops::RangeInclusive<f64> = 1e-25..=1e25;
 
 impl Separate {
-    /// Factors V, of which `problem` is the prepared form, from a start; `bar` is told of every certificate.
+    /// Factorises V, of which `problem` is the prepared form, from a start, and shows the progress on `bar`.
     pub(super) fn factorise(
         &self,
         v: &Mat<f64>,
@@ -30,11 +30,11 @@ impl Separate {
         bar: &indicatif::ProgressBar,
     ) -> klnmf::Result<Solution<f64>> {
         let settings = Settings { mixed: self.precision.map(|p| p == Precision::Mixed), ..settings.clone() };
-        let narrow = self.narrow_accesses(v, &settings);
+        let narrow = self.narrow_iterations(v, &settings);
         if narrow == 0 {
             return watched(&problem, w, h, &settings, 0, bar);
         }
-        // V in both orders in f64 and in f32 would be the most memory that this takes.
+        // Holding V in both orders in f64 and in f32 would determine the peak memory.
         drop(problem);
         let early = Settings { max_iter: narrow, ..settings.clone() };
         let threads = settings.threads;
@@ -53,11 +53,11 @@ impl Separate {
         Ok(found)
     }
 
-    /// How many of the accesses are to be in f32.
-    fn narrow_accesses(&self, v: &Mat<f64>, settings: &Settings) -> usize {
+    /// The number of iterations in f32.
+    fn narrow_iterations(&self, v: &Mat<f64>, settings: &Settings) -> usize {
         let fits = |x: &f64| *x == 0.0 || RANGE.contains(x);
-        // The option decides, not `settings.tol`: learning from a recording of one source counts its accesses, and needs no
-        // small gap.
+        // The option decides, not `settings.tol`: learning from a recording of one source takes a fixed
+        // number of iterations and needs no small gap.
         let wanted = match self.precision {
             Some(Precision::F32) => settings.max_iter,
             Some(_) => 0,
@@ -65,12 +65,12 @@ impl Separate {
             None if self.tol() == 0.0 => settings.max_iter.saturating_sub(LAST),
             None => 0,
         };
-        // What is fixed must stay as it is, to the last bit.
+        // Fixed columns must keep all their bits.
         if settings.fixed == 0 && v.as_slice().iter().all(fits) { wanted } else { 0 }
     }
 }
 
-/// A factorisation with its progress on a bar, after `before` accesses.
+/// A factorisation with its progress on a bar, after `before` earlier iterations.
 fn watched<T: Scalar>(
     problem: &Problem<'_, T>,
     w: Mat<T>,

@@ -1,11 +1,11 @@
-//! Components bundled into sources by likeness.
+//! Groups components into sources by similarity.
 
 use crate::matching::cosine;
 use klnmf::Mat;
 
-/// `n` groups of the components from `first` on: the two likest groups are joined until so many are left. The likeness of
-/// two components is the mean of the cosines of their spectra and of their activations, that of two groups the mean over
-/// their pairs.
+/// Groups the components from `first` on into `n` groups by average linkage: the two most similar groups are
+/// joined until `n` are left. The similarity of two components is the mean of the cosines of their spectra
+/// and of their activations; that of two groups is the mean over their pairs.
 pub fn bundle(w: &Mat<f64>, h: &Mat<f64>, first: usize, n: usize) -> Vec<Vec<usize>> {
     let r = w.cols();
     let mut groups: Vec<Vec<usize>> = (first..r).map(|k| vec![k]).collect();
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn likes_are_bundled() {
-        // Components 0 and 2 sound alike and together, and so do 1 and 3.
+        // Components 0 and 2 are similar in spectrum and time, and so are 1 and 3.
         let w = Mat::from_rows(&[&[1.0, 0.0, 0.9, 0.1], &[0.0, 1.0, 0.1, 0.9]]);
         let h = Mat::from_rows(&[&[1.0, 0.0, 1.0], &[0.0, 1.0, 0.0], &[1.0, 0.0, 0.8], &[0.0, 1.0, 0.1]]);
         assert_eq!(bundle(&w, &h, 0, 2), [vec![0, 2], vec![1, 3]]);

@@ -1,4 +1,4 @@
-//! From training recordings to dictionaries.
+//! Learns dictionaries from training recordings.
 
 use super::Separate;
 use super::material::Material;
@@ -14,23 +14,23 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-/// What came of the training recordings.
+/// The result of learning.
 pub enum Learned {
     Nothing,
     All(Dictionary),
     Interrupted,
 }
 
-/// A source, and the spectrogram that its parts are to be learned from.
+/// A source, and the spectrogram to learn its components from.
 struct Lesson {
-    /// Its place among the sources.
+    /// Its position among the sources.
     number: usize,
     name: String,
     v: Mat<f64>,
 }
 
 impl Separate {
-    /// The parts of the training recordings.
+    /// Learns the components of all training recordings.
     pub(super) fn learn(
         &self,
         stft: &Stft,
@@ -60,21 +60,23 @@ impl Separate {
         Ok(Learned::All(known))
     }
 
-    /// The spectrograms of the training recordings, all threads at one after the other; the recordings are not needed any more.
+    /// The spectrograms of the training recordings, computed one after the other by all threads. The
+    /// recordings are dropped.
     fn lessons(&self, stft: &Stft, material: &mut Material) -> anyhow::Result<Vec<Lesson>> {
         let training = std::mem::take(&mut material.training).into_iter().enumerate();
         let lesson = |(number, (name, sound)): (usize, (String, klnmf_audio::Sound))| {
             let v = stft.spectrogram(&sound.mono(), self.spectrogram.spectrum());
             if v.as_slice().iter().all(|x| *x == 0.0) {
-                bail!("--train {name}: the recording is silent, there is nothing to learn from it");
+                bail!("--train {name}: the recording is silent; give one that contains the source");
             }
             Ok(Lesson { number, name, v })
         };
         training.map(lesson).collect()
     }
 
-    /// All of them side by side: what one of them does on a single thread need not keep the others waiting. The longest come
-    /// first, and each has its share of the threads, rounded up, so that a long one is not left alone on a single thread.
+    /// Learns all sources in parallel, so that single-threaded work on one does not delay the others. The
+    /// longest come first, and each gets its share of the threads, rounded up, so that a long one is not left
+    /// on a single thread.
     fn learn_all(
         &self,
         mut lessons: Vec<Lesson>,
@@ -110,7 +112,7 @@ impl Separate {
         Ok(parts.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat())
     }
 
-    /// The parts of one source.
+    /// Learns the components of one source.
     fn learn_one(
         &self,
         lesson: &Lesson,
@@ -121,9 +123,9 @@ impl Separate {
         let max_iter = self.max_iter.unwrap_or(20);
         let settings = klnmf::Settings {
             max_iter,
-            // So few accesses are not worth a look at the gap on the way.
+            // With so few iterations, testing the gap on the way is not worth its cost.
             tol: self.tol.unwrap_or(0.0),
-            // Nobody watches.
+            // There is no progress bar to update.
             check_every: Some(max_iter.max(1)),
             time_limit: self.left(begun),
             ..settings.clone()

@@ -1,4 +1,4 @@
-//! What a separation works on.
+//! The input of a separation.
 
 use super::Separate;
 use super::recording::Recording;
@@ -13,35 +13,36 @@ pub struct Material {
     pub mix: Recording,
     pub truth: Vec<(String, Sound)>,
     pub training: Vec<(String, Sound)>,
-    /// What was amiss with other files than the recording.
+    /// Problems of files other than the recording.
     pub notes: Vec<String>,
 }
 
 impl Separate {
-    /// What the options name, or the demonstration.
+    /// Reads the files that the options name, or creates those of the demonstration.
     pub(super) fn material(&self) -> anyhow::Result<Material> {
         if self.demo {
             return demo(self.rate.unwrap_or(16_000), self.seed);
         }
-        let path = self.path.as_deref().context("a recording is needed")?;
+        let path = self.path.as_deref().context("the recording is missing: name a sound file")?;
         let mix = self.recording(path)?;
         let named = |option: &String| -> anyhow::Result<(String, Sound)> {
             let (name, file) = option
                 .split_once('=')
                 .filter(|(name, file)| !name.trim().is_empty() && !file.is_empty())
                 .with_context(|| {
-                    format!("--train {option}: give a name and a file, as in piano=piano.wav")
+                    format!("--train {option}: give a name and a file, for example piano=piano.wav")
                 })?;
             Ok((name.to_owned(), self.read(Path::new(file))?))
         };
         let training = together(&self.train, named)?;
         for (at, (name, sound)) in training.iter().enumerate() {
             if training[..at].iter().any(|(other, _)| other == name) {
-                bail!("--train {name}: two sources have this name, give each its own");
+                bail!("--train {name}: two sources have this name; give each its own");
             }
             if sound.rate != mix.rate() {
                 bail!(
-                    "--train {name} has {} samples per second and the recording {}: resample both, with --rate {}",
+                    "--train {name} has {} samples per second and the recording has {}: resample both with \
+                     --rate {}",
                     sound.rate,
                     mix.rate(),
                     sound.rate.min(mix.rate())
@@ -54,8 +55,8 @@ impl Separate {
         Ok(Material { name, mix, truth, training, notes })
     }
 
-    /// The recording itself. Where all sources are known it can be read as it is worked on, but not if it is compared with
-    /// the truth, which takes whole signals, nor if it has to be resampled, which is done by the transform of the whole.
+    /// Opens the recording itself. If all sources are known it is read piece by piece, unless it is compared
+    /// with the true stems or resampled: both need whole signals.
     fn recording(&self, path: &Path) -> anyhow::Result<Recording> {
         if self.knows() && self.free(true) == 0 && self.evaluate.is_empty() {
             let reader = Reader::open(path)?;
@@ -75,7 +76,7 @@ impl Separate {
     }
 }
 
-/// Reads all files at once; of what goes wrong, the first in the order of the files is told.
+/// Reads all files in parallel. Of several errors, the first in the order of the files is returned.
 fn together<O: Sync>(
     options: &[O],
     read: impl Fn(&O) -> anyhow::Result<(String, Sound)> + Send + Sync,
@@ -84,7 +85,7 @@ fn together<O: Sync>(
     all.into_iter().collect()
 }
 
-/// What was amiss with the files of an option.
+/// Problems of the files of an option.
 fn notes(option: &str, sounds: &[(String, Sound)]) -> Vec<String> {
     let told = |(name, sound): &(String, Sound)| -> Vec<String> {
         sound.notes.iter().map(|note| format!("{option} {name}: {note}")).collect()

@@ -1,4 +1,4 @@
-//! `klnmf separate`: a recording into its parts.
+//! `klnmf separate`: splits a recording into stems.
 
 mod earlier;
 mod explain;
@@ -82,7 +82,7 @@ impl Separate {
         let seconds = begun.elapsed().as_secs_f64();
 
         let stopped = sources.status == Status::Stopped;
-        // What was interrupted does not take the place of what was whole.
+        // An interrupted result must not replace a complete one.
         let aside = (stopped && earlier.is_whole()).then(|| folder.inner("interrupted")).transpose()?;
         let place = aside.as_ref().unwrap_or(&folder);
 
@@ -97,10 +97,10 @@ impl Separate {
         if aside.is_some() {
             let (old, new) = (folder.path().display(), place.path().display());
             notes.push(format!(
-                "interrupted: {old} keeps the whole results of an earlier run, these are in {new}"
+                "interrupted: {old} keeps the complete results of an earlier run; the new ones are in {new}"
             ));
         }
-        // The stems are there; that they cannot be scored is no reason to fail.
+        // The stems exist; a failure to score them is not a reason to fail.
         let mix = material.mix.sound();
         let scores = match score::Scores::new(&material.truth, mix, &sources.names, &stems.signals, self.taps)
         {
@@ -125,10 +125,10 @@ impl Separate {
         let svg = pictures::Pictures { scene: &scene, sources: &sources, waves: &stems.waves }.svg();
         let page = page::html(&material.name, &sources, &files, &facts, &notes, scores.as_ref(), &svg)?;
         let results = Results { folder: place, files: &files, stems, texts: [(PICTURE, svg), (PAGE, page)] };
-        // Others may have put something there in the meantime; a new inner folder is nobody else's.
+        // Another program may have put something there in the meantime; a new inner folder is ours alone.
         let check = || if self.force || aside.is_some() { Ok(()) } else { earlier.check(&all) };
         results.write(&sources, weights, &facts, check)?;
-        // The model that is in the folder now does not list them, so that no later run could know them.
+        // The new model does not list them, so no later run could recognise them.
         if aside.is_none() {
             leftovers.remove();
         }
@@ -158,7 +158,7 @@ impl Separate {
                 self.supervised(known, mix, stft, settings, begun, &aside, &mut scene, &mut stems)?
             }
             known => {
-                let sound = mix.sound().context("the recording has not been read")?;
+                let sound = mix.sound().context("the recording was not read into memory")?;
                 let v = stft.spectrogram(&sound.mono(), self.spectrogram.spectrum());
                 scene.hear(&sound.channels);
                 scene.see(&v);

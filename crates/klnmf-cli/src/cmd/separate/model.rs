@@ -1,4 +1,4 @@
-//! Known parts of sources, and how a mix is made of them and others.
+//! Dictionaries of known sources, and the model of a mix.
 
 use super::groups::bundle;
 use super::supervised::Tally;
@@ -13,7 +13,7 @@ use std::path::Path;
 /// The spectra of some sources, side by side.
 pub struct Dictionary {
     pub w: Mat<f64>,
-    /// For every column the name of its source.
+    /// The source of every column.
     columns: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl Dictionary {
         self.w = Mat::from_fn(rows, cols, |i, k| data[k * rows + i]);
     }
 
-    /// A model without weights: H is one column of ones.
+    /// Writes a model without weights: H is one column of ones.
     pub fn write(&self, path: &Path, stft: &Stft, rate: u32, spectrogram: &str) -> anyhow::Result<()> {
         let metadata = json!({
             "kind": "dictionary", "rate": rate, "window": stft.window(), "hop": stft.hop(), "spectrogram": spectrogram,
@@ -47,11 +47,11 @@ impl Dictionary {
         Ok(klnmf_io::write_model(path, &model)?)
     }
 
-    /// What [`Dictionary::write`] wrote; it must be for the same kind of spectrogram.
+    /// Reads what [`Dictionary::write`] wrote; the spectrogram must be of the same kind.
     pub fn read(path: &Path, stft: &Stft, rate: u32, spectrogram: &str) -> anyhow::Result<Self> {
         let none = || {
             format!(
-                "--dictionary {}: give a file that --save has kept, or the model.npz of a separation",
+                "--dictionary {}: give a file of --save, or the model.npz of a separation",
                 path.display()
             )
         };
@@ -69,18 +69,20 @@ impl Dictionary {
         for (what, here) in wanted {
             if facts[what] != here {
                 bail!(
-                    "{}: it is for {what} {} and the recording has {here}: use the same --window, --overlap, --spectrogram \
-                     and --rate",
+                    "{}: the dictionary has {what} {} and the recording {here}: use the same --window, \
+                     --overlap, --spectrogram and --rate",
                     path.display(),
                     facts[what]
                 );
             }
         }
-        let names = model.part_names.with_context(|| format!("{}: it names no sources", path.display()))?;
+        let names = model.part_names.with_context(|| {
+            format!("{}: it has no names of sources; write it with --save", path.display())
+        })?;
         Ok(Self { w: model.w, columns: names })
     }
 
-    /// The sources, in the order of their first columns.
+    /// The names of the sources, in the order of their first columns.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         self.columns.iter().for_each(|name| {
@@ -101,15 +103,15 @@ impl Dictionary {
 /// The weights of all frames.
 pub enum Weights {
     Here(Mat<f64>),
-    /// On disk, for a recording of any length.
+    /// Stored on disk, for a recording of any length.
     Aside(Spool),
 }
 
-/// A mix as components, and which of them make up which source.
+/// The model of a mix: its components, and which of them belong to which source.
 pub struct Sources {
     pub mode: &'static str,
     pub w: Mat<f64>,
-    /// The sums of the rows of H, and their pictures.
+    /// The row sums of H, and thumbnails of the rows.
     pub loudness: Vec<f64>,
     pub activations: Thumbnail,
     pub groups: Vec<Vec<usize>>,
@@ -121,7 +123,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Some components were learned with their weights: the first so many are those of `known`, the others are bundled.
+    /// Components that were learned with their weights. The first ones are those of `known`; the others are
+    /// grouped.
     pub fn learned(
         known: Option<&Dictionary>,
         found: Solution<f64>,
@@ -131,7 +134,7 @@ impl Sources {
         let Solution { w, h, info, status } = found;
         let fixed = known.map_or(0, |known| known.w.cols());
         let mut new = bundle(&w, &h, fixed, sources.unwrap_or(w.cols() - fixed));
-        // The loudest first.
+        // Sort the loudest first.
         let loudness = h.row_sums();
         let loud = |group: &Vec<usize>| group.iter().map(|k| loudness[*k]).sum::<f64>();
         new.sort_by(|a, b| loud(b).total_cmp(&loud(a)));
@@ -154,7 +157,7 @@ impl Sources {
         (sources, h)
     }
 
-    /// All sources were known.
+    /// A mix of known sources only.
     pub fn supervised(known: Dictionary, found: Tally) -> Self {
         Self {
             mode: "supervised",
@@ -171,7 +174,7 @@ impl Sources {
     }
 }
 
-/// Writes the model with the facts that do not change from run to run; `written` as in [`super::earlier`].
+/// Writes the model with the facts that do not change between runs; `written` is as in [`super::earlier`].
 pub fn write(
     path: &Path,
     sources: &Sources,

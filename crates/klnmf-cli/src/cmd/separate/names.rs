@@ -1,11 +1,12 @@
-//! What sources and their files are called.
+//! Names of sources and their files.
 
 use super::Separate;
 use super::material::Material;
 use super::model::Dictionary;
 use std::collections::HashSet;
 
-/// The most letters of a name that a file has, and the most bytes: file systems allow 255, and hidden names need some more.
+/// The most characters and bytes of a source's name in a file name: file systems allow 255 bytes, and hidden
+/// names are longer.
 const MOST_LETTERS: usize = 60;
 const MOST_BYTES: usize = 200;
 
@@ -26,8 +27,8 @@ impl Separate {
     }
 }
 
-/// File names for sources, no two of which differ in nothing but small and capital letters. A file system may take others for
-/// alike, such as one letter with an accent and the two signs it can be made of.
+/// File names for sources. No two of them differ only in case. A file system may still take some for the
+/// same, such as an accented letter and its two-character form.
 pub fn files(names: &[String]) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut file = |name: &String| {
@@ -38,7 +39,7 @@ pub fn files(names: &[String]) -> Vec<String> {
     names.iter().map(&mut file).collect()
 }
 
-/// Letters and digits of a name; no path, not hidden, and none of the names that Windows keeps for its devices.
+/// A name reduced to safe characters: not a path, not hidden, and not the name of a Windows device.
 fn safe(name: &str) -> String {
     let mut safe = String::new();
     for c in name.trim().chars().take(MOST_LETTERS) {
@@ -51,7 +52,7 @@ fn safe(name: &str) -> String {
     if safe.is_empty() || is_device(&safe) { format!("_{safe}") } else { safe }
 }
 
-/// Whether Windows takes a file with this name for a device, whatever follows the first dot.
+/// Whether Windows treats a file with this name as a device, whatever follows the first dot.
 fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end().to_uppercase();
     let port = |kind: &str| {
@@ -87,7 +88,7 @@ mod tests {
         let names: Vec<String> = cases.iter().map(|(name, _)| (*name).to_owned()).collect();
         let wanted: Vec<&str> = cases.iter().map(|(_, file)| *file).collect();
         assert_eq!(files(&names), wanted);
-        // With room for the rest of a hidden name.
+        // There is room for the rest of a hidden name.
         assert!(files(&["𝒜".repeat(100)])[0].len() < 230);
     }
 }

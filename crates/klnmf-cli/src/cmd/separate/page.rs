@@ -5,7 +5,7 @@ use super::score::Scores;
 use minijinja::{Environment, context};
 use serde_json::{Map, Value};
 
-/// The page; the sounds lie beside it.
+/// The page; it plays the sound files beside it.
 pub fn html(
     name: &str,
     sources: &Sources,

@@ -6,10 +6,10 @@ use super::thumbnail::Thumbnail;
 use crate::panels::{LABEL, Panels, Span, WIDTH};
 use klnmf::Mat;
 
-/// Components that are drawn.
+/// The largest number of components that are drawn.
 const MOST_ROWS: usize = 24;
 
-/// What is drawn.
+/// The content of the picture.
 pub struct Pictures<'a> {
     pub scene: &'a Scene,
     pub sources: &'a Sources,
@@ -30,7 +30,7 @@ impl Pictures<'_> {
         panels.finish("the recording, its spectrogram, spectra and activations, and the stems")
     }
 
-    /// For the loudest components of every source the spectrum on the left and the activation on the right.
+    /// Draws the loudest components of every source: the spectrum on the left, the activation on the right.
     fn model(&self, panels: &mut Panels) {
         let (left, gap) = (220.0, 16.0);
         let spans = [
@@ -48,7 +48,7 @@ impl Pictures<'_> {
         };
         let members = sources.groups.iter().map(loudest).enumerate();
         for (s, k) in members.flat_map(|(s, group)| group.into_iter().map(move |k| (s, k))).take(MOST_ROWS) {
-            // The ear hears ratios: square roots of the spectrum bring out what is faint.
+            // Square roots of the spectrum make faint parts visible.
             let spectrum: Vec<f64> = sources.w.col(k).iter().map(|x| x.sqrt()).collect();
             let name = format!("{} · {}", sources.names[s], k + 1);
             let activation = sources.activations.row(k);
@@ -58,7 +58,7 @@ impl Pictures<'_> {
     }
 }
 
-/// How far a wave swings down and up in each of its columns.
+/// The lowest and highest value of each column of a waveform.
 fn swings(wave: &Thumbnail) -> Vec<(f64, f64)> {
     (0..wave.cols()).map(|j| (-wave.at(0, j), wave.at(1, j))).collect()
 }

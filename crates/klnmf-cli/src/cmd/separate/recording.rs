@@ -1,8 +1,8 @@
-//! The recording to be separated, in memory or as it is read.
+//! The recording to separate: in memory, or read piece by piece.
 
 use klnmf_audio::{Reader, Sound};
 
-/// Samples of a recording in memory that are given at a time.
+/// Samples per piece of a recording in memory.
 const PIECE: usize = 1 << 16;
 
 /// Where the samples come from.
@@ -32,7 +32,7 @@ impl Recording {
         }
     }
 
-    /// Samples per channel, as far as is known before they are read.
+    /// Samples per channel, if known before they are read.
     pub fn promised(&self) -> Option<u64> {
         match self {
             Recording::File(reader) => reader.promised(),
@@ -62,7 +62,7 @@ impl Recording {
         }
     }
 
-    /// What the reader had to put up with, when all has been read.
+    /// Problems of the file, complete once everything has been read.
     pub fn notes(&self) -> Vec<String> {
         match self {
             Recording::File(reader) => reader.notes(),

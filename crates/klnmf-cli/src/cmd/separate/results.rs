@@ -1,4 +1,4 @@
-//! The results on their way into their places.
+//! Moves the results into place.
 
 use super::earlier::{self, MODEL};
 use super::model::{self, Sources, Weights};
@@ -9,10 +9,10 @@ use klnmf_io::NewFile;
 use serde_json::{Map, Value};
 use std::io::Write;
 
-/// The inner folder of results that could not be put in their places.
+/// The inner folder for results that could not be moved into place.
 const KEPT: &str = "kept";
 
-/// What a run writes beside the model.
+/// The files that a run writes beside the model.
 pub struct Results<'a> {
     pub folder: &'a OutFolder,
     pub files: &'a [String],
@@ -22,9 +22,10 @@ pub struct Results<'a> {
 }
 
 impl Results<'_> {
-    /// Writes everything under hidden names first, and the model, which lists the other files, before these get theirs: most of
-    /// what can go wrong does so while all that an earlier run has left is in its place. What `check` refuses to put in the
-    /// folder, or cannot have its name there, is complete all the same and may have taken hours: it goes to a new inner folder.
+    /// Writes everything under hidden names first. The model, which lists the other files, is moved into
+    /// place before them. So most errors occur while the results of an earlier run are still in place. If
+    /// `check` refuses, or a file cannot be moved, the results are complete and may have taken hours: they go
+    /// to a new inner folder.
     pub fn write(
         self,
         sources: &Sources,
@@ -57,7 +58,8 @@ impl Results<'_> {
     }
 }
 
-/// Gives complete files their names in a folder; from the first that cannot have its own, they go to an inner one.
+/// Moves complete files into a folder. From the first one that cannot be moved on, they go to an inner
+/// folder.
 fn put(folder: &OutFolder, files: &[(&str, NewFile)]) -> anyhow::Result<()> {
     for (i, (name, file)) in files.iter().enumerate() {
         if let Err(why) = file.keep_at(&folder.file(name)) {
@@ -67,14 +69,14 @@ fn put(folder: &OutFolder, files: &[(&str, NewFile)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Gives complete files their names in a new inner folder, and says so beside the reason, if that can be done.
+/// Moves complete files to a new inner folder if possible, and adds that to the error.
 fn put_aside(folder: &OutFolder, files: &[(&str, NewFile)], why: anyhow::Error) -> anyhow::Error {
     let Ok(kept) = folder.inner(KEPT) else { return why };
-    // Each one that can be saved is.
+    // Save as many as possible.
     let saved = files.iter().filter(|(name, file)| file.keep_at(&kept.file(name)).is_ok()).count();
     if saved > 0 { told(&why, &kept) } else { why }
 }
 
 fn told(why: &anyhow::Error, kept: &OutFolder) -> anyhow::Error {
-    anyhow!("{why:#}; the results that have no place are in {}", kept.path().display())
+    anyhow!("{why:#}; the remaining results are saved in {}", kept.path().display())
 }

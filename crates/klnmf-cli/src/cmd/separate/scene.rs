@@ -1,31 +1,31 @@
-//! What is remembered of a recording that is not kept.
+//! What is kept of a recording that is not kept in memory.
 
 use super::thumbnail::Thumbnail;
 use klnmf::Mat;
 
-/// Rows of the picture of a spectrogram at most.
+/// The largest number of rows of the picture of a spectrogram.
 const MOST_ROWS: usize = 160;
 
-/// What the pictures and notes need of the recording.
+/// The data of the recording that pictures and notes need.
 pub struct Scene {
-    /// Of the mean of the channels.
+    /// The waveform of the mean of the channels.
     pub wave: Thumbnail,
     pub spectrogram: Thumbnail,
     /// The largest sample of any channel.
     pub peak: f64,
-    /// Samples per channel that were heard, and frames that were seen: fewer if the work was interrupted.
+    /// Samples per channel and frames that were processed: fewer if the work was interrupted.
     pub samples: usize,
     pub frames: usize,
 }
 
 impl Scene {
-    /// Of a recording with so many frequencies.
+    /// An empty scene for spectra of `bins` frequencies.
     pub fn new(bins: usize) -> Self {
         let (wave, spectrogram) = (Thumbnail::of_wave(), Thumbnail::new(bins.min(MOST_ROWS)));
         Self { wave, spectrogram, peak: 0.0, samples: 0, frames: 0 }
     }
 
-    /// Takes the next samples.
+    /// Adds the next samples.
     pub fn hear<S: AsRef<[f64]>>(&mut self, channels: &[S]) {
         let mean = klnmf_audio::mean(channels);
         let samples = channels.iter().flat_map(|channel| channel.as_ref());
@@ -34,7 +34,7 @@ impl Scene {
         self.wave.add_wave(&mean);
     }
 
-    /// Takes the next columns of the spectrogram.
+    /// Adds the next columns of the spectrogram.
     pub fn see(&mut self, v: &Mat<f64>) {
         let rows = self.spectrogram.rows();
         let part = |i: usize| i * v.rows() / rows..(i + 1) * v.rows() / rows;
@@ -45,10 +45,10 @@ impl Scene {
         self.frames += v.cols();
     }
 
-    /// A note if the channels cancel each other: then there is nothing to factorise.
+    /// A note if the channels cancel each other, because then there is nothing to factorise.
     pub fn silent_mean(&self) -> Option<String> {
         let silent = (0..2).all(|i| self.wave.row(i).iter().all(|x| *x == 0.0));
         let cancels = silent && self.peak > 0.0;
-        cancels.then(|| "the channels cancel each other, so that every stem gets an even share".into())
+        cancels.then(|| "the channels cancel each other, so every stem gets an even share".into())
     }
 }

@@ -1,10 +1,10 @@
-//! How good stems are, where the truth is known.
+//! Scores of the stems, if the true ones are known.
 
 use anyhow::{Context, bail};
 use klnmf_audio::{Score, Sound, evaluate, si_sdr};
 use serde_json::{Value, json};
 
-/// One line for every true stem.
+/// The scores: one line for every true stem.
 pub struct Scores {
     lines: Vec<Line>,
     pub taps: usize,
@@ -12,14 +12,14 @@ pub struct Scores {
 
 struct Line {
     name: String,
-    /// The stem that is taken for it.
+    /// The stem that is matched to it.
     stem: String,
     score: Score,
-    /// SI-SDR of the stem less that of the mix itself.
+    /// SI-SDR of the stem minus that of the mix.
     improvement: f64,
 }
 
-/// Fails before the work if stems like these could not be scored.
+/// Fails before the work starts if the stems could not be scored.
 pub fn check(
     truth: &[(String, Sound)],
     mix: Option<&Sound>,
@@ -29,7 +29,8 @@ pub fn check(
     for ((name, sound), mix) in truth.iter().zip(mix.into_iter().cycle()) {
         if (sound.rate, sound.len()) != (mix.rate, mix.len()) {
             bail!(
-                "--evaluate: {name} has {} samples at {} Hz and the recording {} at {} Hz: they must agree",
+                "--evaluate: {name} has {} samples at {} Hz and the recording {} at {} Hz: give stems of \
+                 the same length and rate",
                 sound.len(),
                 sound.rate,
                 mix.len(),
@@ -37,12 +38,13 @@ pub fn check(
             );
         }
         if sound.mono().iter().all(|x| *x == 0.0) {
-            bail!("--evaluate: {name} is silent, leave it out");
+            bail!("--evaluate: {name} is silent; leave it out");
         }
     }
     if !truth.is_empty() && truth.len() != stems {
         bail!(
-            "--evaluate: {} true stems and {stems} to be found: there must be as many, see --sources",
+            "--evaluate: there are {} true stems but {stems} stems will be written: give as many, or set \
+             --sources",
             truth.len()
         );
     }
@@ -53,7 +55,8 @@ pub fn check(
 }
 
 impl Scores {
-    /// None if no truth is known. Stems, of which `estimates` are the means of the channels, and truth are compared as these.
+    /// Compares the means of the channels; `estimates` are those of the stems. None if no true stems are
+    /// given.
     pub fn new(
         truth: &[(String, Sound)],
         mix: Option<&Sound>,
@@ -74,7 +77,7 @@ impl Scores {
         Ok(Some(Self { lines, taps }))
     }
 
-    /// The middle of the improvements.
+    /// The median of the improvements.
     pub fn median_improvement(&self) -> f64 {
         let mut all: Vec<f64> = self.lines.iter().map(|line| line.improvement).collect();
         all.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! How much a separation takes.
+//! The memory and file sizes of a separation.
 
 use super::Separate;
 use super::material::Material;
@@ -11,18 +11,18 @@ use klnmf::Memory;
 use klnmf_audio::{Sound, Stft};
 
 impl Separate {
-    /// Fails if more components are wanted than the recording has numbers.
+    /// Fails if more components are requested than the spectrogram has entries.
     pub(super) fn check_components(&self, mix: &Recording, stft: &Stft) -> anyhow::Result<()> {
         let Some(sound) = mix.sound() else { return Ok(()) };
         let (most, wanted) = (stft.bins() * stft.frames(sound.len()), self.free(self.knows()));
         if wanted > most {
-            bail!("--components {wanted}: this recording has no more than {most} numbers, choose fewer");
+            bail!("--components {wanted}: the spectrogram has only {most} entries; choose fewer");
         }
         Ok(())
     }
 
-    /// Fails before the work if the stems cannot fit into their files, or what is worked on as a whole into the memory that
-    /// is free.
+    /// Fails before the work starts if the stems cannot fit into their files, or the data that are needed as
+    /// a whole into the free memory.
     pub(super) fn check_size(
         &self,
         material: &Material,
@@ -49,7 +49,7 @@ impl Separate {
         };
         if need > free {
             bail!(
-                "{what} takes up to {} more and {} of memory are free: lower the --rate, {remedy}",
+                "{what} needs up to {} more memory and {} are free: lower the --rate, {remedy}",
                 summary::bytes(need),
                 summary::bytes(free)
             );
@@ -57,8 +57,8 @@ impl Separate {
         Ok(())
     }
 
-    /// Bytes that the mix takes beyond what has been read: signals for the scores, and the spectrogram and its factors if
-    /// components are learned from it. Without either it is worked on in blocks.
+    /// Bytes that the mix needs beyond what has been read: signals for the scores, and the spectrogram and
+    /// its factors if components are learned from it. Without either, it is processed in blocks.
     fn mixing(&self, sound: Option<&Sound>, stft: &Stft, components: usize, stems: usize) -> u128 {
         let Some(sound) = sound else { return 0 };
         let signals = if self.evaluate.is_empty() { 0 } else { 8 * sound.len() as u128 * stems as u128 };
@@ -68,8 +68,8 @@ impl Separate {
     }
 }
 
-/// Bytes that learning takes beyond what has been read: there are spectrograms of all recordings, and as many are factored at
-/// once as there are threads, in the worst case the longest.
+/// Bytes that learning needs beyond what has been read: the spectrograms of all recordings, and the
+/// factorisation of as many as there are threads, in the worst case the longest.
 fn learning(bins: usize, mut frames: Vec<usize>, components: usize, threads: usize) -> u128 {
     frames.sort_unstable_by(|a, b| b.cmp(a));
     let (now, later) = frames.split_at(threads.min(frames.len()));
@@ -77,7 +77,7 @@ fn learning(bins: usize, mut frames: Vec<usize>, components: usize, threads: usi
     now.iter().map(|frames| factoring(bins, *frames, components, threads)).chain(waiting).sum()
 }
 
-/// Bytes of a spectrogram while it is factored.
+/// Bytes of a spectrogram while it is factorised.
 fn factoring(bins: usize, frames: usize, components: usize, threads: usize) -> u128 {
     Memory::dense::<f64>(bins, frames, components, threads).total()
 }

@@ -1,4 +1,4 @@
-//! The stems on their way into their files.
+//! Writes the stems to their files.
 
 use super::thumbnail::Thumbnail;
 use crate::out_folder::OutFolder;
@@ -16,23 +16,23 @@ pub struct Stems {
 struct Stem {
     file: WavFile,
     wave: Thumbnail,
-    /// The mean of the channels, if it is wanted as a whole.
+    /// The mean of the channels, if the whole signal is needed.
     signal: Option<Vec<f64>>,
 }
 
-/// Stems that have been written, but do not have their names yet.
+/// Stems that have been written under hidden names.
 pub struct Written {
     files: Vec<WavFile>,
-    /// Of the means of the channels.
+    /// The waveforms of the means of the channels.
     pub waves: Vec<Thumbnail>,
-    /// The means of the channels, if they were wanted.
+    /// The means of the channels, if they are needed.
     pub signals: Vec<Vec<f64>>,
     /// Samples per channel.
     pub samples: usize,
 }
 
 impl Stems {
-    /// Begins the files; `whole`: the signals are wanted afterwards.
+    /// Creates the files; `whole`: the whole signals are needed afterwards.
     pub fn create(
         folder: &OutFolder,
         files: &[String],
@@ -47,7 +47,7 @@ impl Stems {
         Ok(Self { all: files.iter().map(stem).collect::<anyhow::Result<_>>()?, samples: 0 })
     }
 
-    /// Takes the next samples of every stem, `[stem][channel][sample]`.
+    /// Writes the next samples of every stem, `[stem][channel][sample]`.
     pub fn take(&mut self, pieces: &[Vec<Vec<f64>>]) -> anyhow::Result<()> {
         self.samples += pieces.first().and_then(|stem| stem.first()).map_or(0, Vec::len);
         self.all.par_iter_mut().zip(pieces).try_for_each(|(stem, piece)| {
@@ -78,12 +78,13 @@ impl Stems {
 impl Written {
     /// A note if samples had to be clipped.
     pub fn clipping(&self) -> Option<String> {
-        let note = "samples of the stems are beyond the range of the format and were clipped: with --format float32 nothing is";
+        let note = "samples of the stems exceeded the range of the format and were clipped: use --format \
+                    float32 to avoid this";
         let clipped: usize = self.files.iter().map(WavFile::clipped).sum();
         (clipped > 0).then(|| format!("{clipped} {note}"))
     }
 
-    /// The files, to be put in their places.
+    /// The files, to be moved into place.
     pub fn into_files(self) -> impl Iterator<Item = NewFile> {
         self.files.into_iter().map(WavFile::into_file)
     }

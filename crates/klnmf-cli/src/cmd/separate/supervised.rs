@@ -1,7 +1,9 @@
-//! Known sources: the recording is read, explained and written block by block, so that its length does not matter.
+//! Known sources: the recording is read, explained and written block by block, so memory does not grow with
+//! its length.
 //!
-//! Every frame is a convex problem of its own, so nothing is lost by looking at some of them at a time. What is kept of all
-//! frames is the sum of their certificates and pictures of a fixed size; the weights wait on disk for the model.
+//! Every frame is a convex problem of its own, so working on blocks changes nothing. Only the sums of the
+//! divergences and gaps and pictures of fixed size are kept for all frames; the weights are stored on disk
+//! until the model is written.
 
 use super::Separate;
 use super::model::{Dictionary, Sources, Weights};
@@ -17,12 +19,13 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Frames at a time, and entries of the spectrogram: enough work for many threads, and 16 MB.
+/// The largest number of frames, and of entries, in a block: enough work for many threads, and 16 MB.
 const MOST_FRAMES: usize = 1536;
 const MOST_ENTRIES: usize = 1 << 21;
 
 impl Separate {
-    /// Explains the recording by what is known and cuts it into stems. After an interruption they end where the work did.
+    /// Explains the recording by the known sources and splits it into stems. After an interruption they end
+    /// where the work ended.
     pub(super) fn supervised(
         &self,
         known: Dictionary,
@@ -65,7 +68,7 @@ impl Separate {
                 let told = |done| bar.set_position((block.first + done) as u64);
                 let found = decomposer.decompose_with(&v, &convex, &told)?;
                 if found.status == Status::Stopped && block.first > 0 {
-                    // Frames that nobody has explained are no stems.
+                    // Frames without weights cannot be split into stems.
                     tally.status = Status::Stopped;
                     break 'recording;
                 }
@@ -87,16 +90,16 @@ impl Separate {
     }
 }
 
-/// What is known of all blocks so far.
+/// Totals over all blocks so far.
 pub struct Tally {
     pub status: Status,
-    /// The most that any frame took.
+    /// The largest number of iterations of any frame.
     pub iterations: usize,
     pub divergence: f64,
     pub gap: f64,
     /// ΣV.
     pub sum: f64,
-    /// The sums of the rows of H, and their pictures.
+    /// The row sums of H, and thumbnails of the rows.
     pub loudness: Vec<f64>,
     pub activations: Thumbnail,
 }
@@ -114,7 +117,7 @@ impl Tally {
         }
     }
 
-    /// Adds entry by entry, so that the sums have the same bits however the frames are cut into blocks.
+    /// Adds entry by entry, so that the sums have the same bits whatever the blocks.
     fn add(&mut self, v: &Mat<f64>, found: &Decomposition<f64>) {
         for column in &found.columns {
             self.divergence += column.divergence;

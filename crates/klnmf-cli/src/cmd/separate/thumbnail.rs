@@ -1,15 +1,15 @@
-//! A long series as a picture needs it: few columns, each the largest of many.
+//! A long series reduced for a picture: few columns, each the maximum of many.
 
-/// Columns at most, an even number; a picture is about half as wide.
+/// The largest number of columns, an even number; a picture is about half as wide.
 const MOST: usize = 1600;
 
-/// Columns of numbers ≥ 0, thinned as they come: when there are too many, every two become one. Nobody needs to know beforehand
-/// how many there will be, and the memory is bounded.
+/// Columns of numbers ≥ 0, thinned as they arrive: when there are too many, every two are merged. The length
+/// need not be known beforehand, and memory is bounded.
 pub struct Thumbnail {
     rows: usize,
-    /// Columns of the series for one of these.
+    /// Columns of the series per column of the thumbnail.
     each: usize,
-    /// How many more the last one can take.
+    /// How many more columns the last one can take.
     room: usize,
     data: Vec<f64>,
 }
@@ -19,7 +19,7 @@ impl Thumbnail {
         Self { rows, each: 1, room: 0, data: Vec::new() }
     }
 
-    /// How far a wave swings below and above zero.
+    /// A thumbnail of a waveform: its extent below and above zero.
     pub fn of_wave() -> Self {
         Self::new(2)
     }
@@ -40,13 +40,13 @@ impl Thumbnail {
         self.data[j * self.rows + i]
     }
 
-    /// Takes the next column.
+    /// Adds the next column.
     pub fn add(&mut self, column: impl IntoIterator<Item = f64>) {
         self.open();
         self.merge(column, 1);
     }
 
-    /// Takes the next samples of a wave.
+    /// Adds the next samples of a waveform.
     pub fn add_wave(&mut self, mut samples: &[f64]) {
         while !samples.is_empty() {
             let (now, later) = samples.split_at(self.open().min(samples.len()));
@@ -56,7 +56,7 @@ impl Thumbnail {
         }
     }
 
-    /// Makes sure that the last column can take something, and says how much.
+    /// Makes sure that the last column has room, and returns how much.
     fn open(&mut self) -> usize {
         if self.room == 0 {
             if self.cols() == MOST {

@@ -1,4 +1,4 @@
-//! What is told of a separation.
+//! The summary of a separation.
 
 use super::Separate;
 use super::model::Sources;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 
 impl Separate {
-    /// What the JSON output says.
+    /// The keys and values of the JSON output.
     pub(super) fn facts(
         &self,
         mix: &Recording,
@@ -54,7 +54,7 @@ impl Separate {
         object.as_object().cloned().unwrap_or_default()
     }
 
-    /// Prints what came of it.
+    /// Prints the summary.
     pub(super) fn tell(
         &self,
         sources: &Sources,

@@ -1,4 +1,4 @@
-//! What `klnmf topics` reads: texts to be counted, or counts.
+//! The input of `klnmf topics`: texts to be counted, or counts.
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -11,51 +11,52 @@ use std::path::{Path, PathBuf};
 /// The input and how to read it.
 #[derive(Args)]
 pub struct Input {
-    /// A folder of .txt files, a .txt, .csv, .tsv or .jsonl file, or a matrix of counts
+    /// Folder of .txt files, a .txt, .csv, .tsv or .jsonl file, or a matrix of counts
     #[arg(value_name = "INPUT")]
     path: PathBuf,
-    /// The column of a .csv or .tsv file, or the field of a .jsonl file, that holds the texts [default: text]
+    /// Column (.csv, .tsv) or field (.jsonl) that holds the texts [default: text]
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
-    /// The column or field that holds the names of the documents
+    /// Column or field that holds the names of the documents
     #[arg(long, value_name = "NAME")]
     id: Option<String>,
-    /// The input is a matrix of counts, and this file holds its words, one in each line
+    /// File with the words of a matrix of counts, one per line
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
-    /// The names of the documents of a matrix, one in each line
+    /// File with the names of the documents of a matrix, one per line
     #[arg(long, value_name = "FILE")]
     titles: Option<PathBuf>,
-    /// The .csv or .tsv file is a matrix of counts, with names
+    /// Read the .csv or .tsv file as a matrix of counts, with names
     #[arg(long)]
     counts: bool,
-    /// The matrix is words × documents
+    /// Read the matrix as words × documents
     #[arg(long)]
     transpose: bool,
-    /// Leave out words in fewer documents than this: a number, or a share such as 0.01 or 1% [default: 2]
+    /// Minimum number of documents of a word, or a share such as 0.01 or 1%; rarer words are left out
+    /// [default: 2]
     #[arg(long, value_name = "DOCUMENTS", conflicts_with = "model")]
     min_df: Option<String>,
-    /// Leave out words in more documents than this [default: 50%]
+    /// Maximum number of documents of a word, or a share; more common words are left out [default: 50%]
     #[arg(long, value_name = "DOCUMENTS", conflicts_with = "model")]
     max_df: Option<String>,
-    /// Leave out these words: none, english, or a file with one word in each line [default: none]
+    /// Words to leave out: none, english, or a file with one word per line [default: none]
     #[arg(long, value_name = "WHICH", conflicts_with = "model")]
     stop_words: Option<String>,
-    /// Keep only so many words, the most frequent ones
+    /// Maximum size of the vocabulary; the most frequent words are kept
     #[arg(long, value_name = "N", conflicts_with = "model")]
     max_words: Option<usize>,
 }
 
-/// Counts, words × documents, with what is known of them.
+/// Counts, words × documents, with their names and texts.
 pub struct Corpus {
     pub words: Vec<String>,
     pub documents: Vec<String>,
     pub counts: Stored<f64>,
-    /// Whether the words are real ones and not made up.
+    /// Whether the words are real names, not numbers.
     pub named: bool,
     /// The texts, if they were read.
     pub texts: Option<Vec<String>>,
-    /// How many words were not in the vocabulary of the model.
+    /// The number of words that are not in the vocabulary of the model.
     pub unknown: usize,
     notes: Vec<String>,
 }
@@ -66,7 +67,7 @@ impl Corpus {
         self.counts.view().col_sums()
     }
 
-    /// The counts with a share of the words taken out, and these.
+    /// The counts without a share of the words, and the held-out ones.
     pub fn hold_out(&self, share: f64, seed: u64) -> anyhow::Result<(Sparse<f64>, Sparse<f64>)> {
         Ok(match &self.counts {
             Stored::Sparse(counts) => klnmf_text::hold_out(counts, share, seed)?,
@@ -74,7 +75,7 @@ impl Corpus {
         })
     }
 
-    /// In words.
+    /// A description of the corpus for the terminal.
     pub fn text(&self) -> String {
         let (v, empty) = (self.counts.view(), self.lengths().iter().filter(|n| **n == 0.0).count());
         let mut text = format!(
@@ -84,11 +85,13 @@ impl Corpus {
             v.sum()
         );
         if empty > 0 {
-            text +=
-                &format!("note         {empty} documents have no words that count; their weights are even\n");
+            text += &format!(
+                "note         {empty} documents have no words of the vocabulary; their weights are \
+                     even\n"
+            );
         }
         if self.unknown > 0 {
-            text += &format!("note         {} words are not in the model and do not count\n", self.unknown);
+            text += &format!("note         {} words are not in the model and are left out\n", self.unknown);
         }
         for note in &self.notes {
             text += &format!("note         {note}\n");
@@ -108,7 +111,7 @@ impl Input {
         self.path.file_name().map_or_else(|| self.name(), |name| name.to_string_lossy().into())
     }
 
-    /// The files that are read, as far as they are known by name.
+    /// The files that are read, as far as their names are known.
     pub fn files(&self) -> Vec<PathBuf> {
         [Some(&self.path), self.vocabulary.as_ref(), self.titles.as_ref()]
             .into_iter()
@@ -138,20 +141,27 @@ impl Input {
         })
     }
 
-    /// Counts of the words that a model knows, in its order.
+    /// Counts of the words of a model, in its order.
     pub fn read_known(&self, path: &Path, model: &Model<f64>) -> anyhow::Result<Corpus> {
         let names = model.row_names.as_deref();
         if self.is_matrix() {
             return self.read_matrix()?.in_order_of(names, model.w.rows(), path);
         }
         let Some(words) = names else {
-            bail!("{}: the model does not know its words, so it cannot read texts", path.display());
+            bail!(
+                "{}: the model has no vocabulary, so it cannot read texts: give a matrix of counts",
+                path.display()
+            );
         };
         let documents = self.read_documents()?;
         let (counts, unknown) =
             klnmf_text::Corpus::count_known(&documents, words).with_context(|| self.name())?;
         if unknown > 0 && counts.nnz() == 0 {
-            bail!("{}: {} knows none of the words", self.name(), path.display());
+            bail!(
+                "{}: none of the words is in {}: use a model of the same language and subject",
+                self.name(),
+                path.display()
+            );
         }
         Ok(Corpus {
             words: words.to_vec(),
@@ -174,7 +184,10 @@ impl Input {
 
     fn read_documents(&self) -> anyhow::Result<Documents> {
         if self.titles.is_some() {
-            bail!("--titles is for a matrix of counts; texts are named by their files, lines or --id");
+            bail!(
+                "--titles is for a matrix of counts: texts are named by their files, lines or --id; leave \
+                 it out"
+            );
         }
         let options = ReadOptions { column: self.column.clone(), id: self.id.clone() };
         Ok(klnmf_text::read_documents(&self.path, &options)?)
@@ -197,7 +210,8 @@ impl Input {
         let given = [&self.min_df, &self.max_df, &self.stop_words].into_iter().any(|option| option.is_some());
         if given || self.max_words.is_some() {
             bail!(
-                "--min-df, --max-df, --max-words and --stop-words are for texts; a matrix is taken as it is"
+                "--min-df, --max-df, --max-words and --stop-words are for texts; a matrix is used as it is: \
+                 leave them out"
             );
         }
         let table = klnmf_io::read::<f64>(&self.path)?;
@@ -209,7 +223,12 @@ impl Input {
         let titles = self.titles.as_deref().map(read_lines).transpose()?;
         if let Some(titles) = titles.as_ref().filter(|titles| titles.len() != matrix.cols()) {
             let file = self.titles.as_deref().unwrap_or(Path::new("")).display();
-            bail!("{file} has {} titles and {} has {} documents", titles.len(), self.name(), matrix.cols());
+            bail!(
+                "{file} has {} titles and {} has {} documents: give one title per document",
+                titles.len(),
+                self.name(),
+                matrix.cols()
+            );
         }
         let (n, m) = (matrix.rows(), matrix.cols());
         Ok(Corpus {
@@ -223,7 +242,8 @@ impl Input {
         })
     }
 
-    /// Turns the matrix so that its rows are the words; the length of the vocabulary tells, if it can.
+    /// Transposes the matrix if needed, so that its rows are the words. The length of the vocabulary decides,
+    /// if it can.
     fn words_by_documents<T: Scalar>(
         &self,
         table: Table<T>,
@@ -240,14 +260,18 @@ impl Input {
                     self.name()
                 );
             }
-            bail!("{file} has {words} words and {} is {n} × {m}: one side must be as long", self.name());
+            bail!(
+                "{file} has {words} words and {} is {n} × {m}: one side must have that length; check the \
+                 vocabulary",
+                self.name()
+            );
         }
         Ok(if rows_are_words { table } else { table.transpose() })
     }
 }
 
 impl Corpus {
-    /// The counts with rows as in a model: by name if both have names, else in the order they have.
+    /// The counts with the rows of a model, matched by name if both have names, else by position.
     fn in_order_of(mut self, names: Option<&[String]>, n: usize, path: &Path) -> anyhow::Result<Self> {
         let Some(names) = names.filter(|names| **names != self.words[..]) else {
             if self.words.len() == n {
@@ -264,7 +288,7 @@ impl Corpus {
         let rows: Vec<Option<usize>> =
             self.words.iter().map(|word| place.get(word.as_str()).copied()).collect();
         if rows.iter().all(Option::is_none) {
-            bail!("{} knows none of the words of the input: give the right --vocabulary", path.display());
+            bail!("{} has none of the words of the input: give the right --vocabulary", path.display());
         }
         self.pick(n, |i| rows[i])?;
         self.words = names.to_vec();
@@ -272,7 +296,7 @@ impl Corpus {
         Ok(self)
     }
 
-    /// Leaves out words that no topic has: their probability is zero whatever the weights.
+    /// Leaves out words that are in no topic: their probability is zero whatever the weights.
     pub fn leave_out(&mut self, topics: &Mat<f64>) -> anyhow::Result<()> {
         let sums = topics.row_sums();
         if sums.contains(&0.0) {
@@ -281,7 +305,7 @@ impl Corpus {
         Ok(())
     }
 
-    /// Moves every row to its place among n; those without a place are counted as unknown.
+    /// Moves every row to its position among n. Rows without a position are counted as unknown.
     fn pick(&mut self, n: usize, place: impl Fn(usize) -> Option<usize>) -> anyhow::Result<()> {
         let (before, counts) = (self.counts.view().sum(), self.counts.view());
         let known: klnmf::Result<_> = Sparse::from_triplets(n, counts.cols(), klnmf::Order::Columns, |put| {
@@ -294,7 +318,7 @@ impl Corpus {
     }
 }
 
-/// Which words do not count, and why.
+/// How many words are left out, and why.
 fn left_out(dropped: &klnmf_text::Dropped) -> Option<String> {
     let reasons = [
         (dropped.rare, "in too few documents"),
@@ -304,13 +328,13 @@ fn left_out(dropped: &klnmf_text::Dropped) -> Option<String> {
     ];
     let reasons: Vec<String> =
         reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
-    (!reasons.is_empty()).then(|| format!("different words left out: {}", reasons.join(", ")))
+    (!reasons.is_empty()).then(|| format!("words left out of the vocabulary: {}", reasons.join(", ")))
 }
 
-/// The lines of a small file, without their ends.
+/// The lines of a small file, without line ends.
 fn read_lines(path: &Path) -> anyhow::Result<Vec<String>> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let not_text = || format!("{}: this is no text, give a file with one name in each line", path.display());
+    let not_text = || format!("{}: this is not a text file; give one with one name per line", path.display());
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).with_context(not_text)?;
     Ok(text.trim_start_matches('\u{feff}').lines().map(|line| line.trim_end().to_owned()).collect())
 }

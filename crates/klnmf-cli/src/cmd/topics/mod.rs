@@ -1,4 +1,4 @@
-//! `klnmf topics`: from texts to topics.
+//! `klnmf topics`: finds the topics of texts.
 
 mod corpus;
 mod report;
@@ -18,15 +18,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Find the topics of a collection of texts, with a certificate for every document
+/// Find the topics of a collection of texts
 ///
-/// INPUT is a folder of .txt files, a .txt file with one document per line, a column of a .csv, .tsv or .jsonl file,
-/// or a matrix of counts, documents × words (.npz, .mtx, .npy, .csv), with its --vocabulary. Results go to the folder
-/// of --out: model.npz, topics.csv, documents.csv, report.html.
+/// INPUT is a folder of .txt files, a .txt file with one document per line, a
+/// column of a .csv or .tsv file, a field of a .jsonl file, or a matrix of counts,
+/// documents × words (.npz, .mtx, .npy, .csv), with its --vocabulary. Results go to
+/// the folder of --out: model.npz, topics.csv, documents.csv, report.html.
 ///
-/// With --model the topics are those of an earlier run, and only the documents' weights are found, in documents.csv and
-/// weights.npz. Each document comes with a bound, in nats, on how much higher the log-posterior of any other weights can
-/// be (the log-likelihood with --topic-prior 0).
+/// With --model the topics are those of an earlier run. Only the weights of the
+/// documents are found, and written to documents.csv and weights.npz.
+///
+/// For given topics, every document has an optimality gap in nats: a bound on how
+/// much higher the log-posterior of any other weights can be (the log-likelihood
+/// with --topic-prior 0). The topics are a local optimum; another seed may find
+/// better ones.
 ///
 /// Examples:
 ///   klnmf topics articles/ --topics 20
@@ -38,19 +43,20 @@ use std::time::{Duration, Instant};
 pub struct Topics {
     #[command(flatten)]
     input: Input,
-    /// The number of topics
+    /// Number of topics
     #[arg(long, short = 'k', value_name = "K", required_unless_present = "model", conflicts_with = "model")]
     topics: Option<usize>,
-    /// Use the topics of this model, and find the weights of the documents only
+    /// Model whose topics to use; only the weights of the documents are found
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// Pseudo-count of every topic in every document: more makes documents more mixed
+    /// Pseudo-count of every topic in every document; higher values make documents more mixed [default:
+    /// 0.3; with --model: the model's]
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     topic_prior: Option<f64>,
-    /// Pseudo-count of every word in every topic: more makes topics more alike
+    /// Pseudo-count of every word in every topic; higher values make topics more similar [default: 0.1]
     #[arg(long, value_name = "B", allow_negative_numbers = true, conflicts_with = "model")]
     word_prior: Option<f64>,
-    /// The method that finds the topics; expectation maximisation with the pseudo-counts follows
+    /// Solver for the topics; expectation maximisation with the pseudo-counts follows
     #[arg(
         long,
         value_name = "SOLVER",
@@ -59,7 +65,7 @@ pub struct Topics {
         conflicts_with = "model"
     )]
     solver: Solver,
-    /// The most accesses to the data
+    /// Maximum number of iterations
     #[arg(
         long,
         value_name = "N",
@@ -68,7 +74,8 @@ pub struct Topics {
         conflicts_with = "model"
     )]
     max_iter: usize,
-    /// Done when ten accesses gain less than this, in nats for each word; 0 never stops early
+    /// Tolerance in nats per word of the corpus: stop when ten iterations gain less than this; 0 never stops
+    /// early
     #[arg(
         long,
         value_name = "NATS",
@@ -77,10 +84,10 @@ pub struct Topics {
         conflicts_with = "model"
     )]
     tol: f64,
-    /// Stop after this many seconds
+    /// Time limit in seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
-    /// The share of the words that is kept aside to measure the perplexity; 0 for none
+    /// Share of the words to hold out for the perplexity; 0 for none
     #[arg(
         long,
         value_name = "SHARE",
@@ -89,33 +96,33 @@ pub struct Topics {
         conflicts_with = "model"
     )]
     held_out: f64,
-    /// Words and documents to list for each topic
+    /// Number of words and documents to list for each topic
     #[arg(long, value_name = "N", default_value = "10", conflicts_with = "model", value_parser = at_least_one)]
     top: usize,
-    /// Of the random start and of the words that are kept aside
+    /// Seed of the random start and of the choice of held-out words
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
-    /// Threads; 0 means one per core. The result does not depend on it
+    /// Number of threads; 0 means one per core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     threads: usize,
-    /// The folder for the results; it is made if it is not there [default: topics; with --model: weights]
+    /// Folder for the results; it is created if it does not exist [default: topics; with --model: weights]
     #[arg(long, short, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
 }
 
-/// W and H to begin with.
+/// W and H to start from.
 type Start = (klnmf::Mat<f64>, klnmf::Mat<f64>);
 
-/// Topics that are listed on the terminal.
+/// The largest number of topics listed on the terminal.
 const MOST_LINES: usize = 30;
 
 impl Topics {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         anyhow::ensure!(
             (0.0..1.0).contains(&self.held_out),
-            "--held-out {}: a share from 0 to below 1 is needed",
+            "--held-out {}: give a share from 0 to below 1",
             self.held_out
         );
         let settings = self.settings()?;
@@ -150,8 +157,8 @@ impl Topics {
 
     /// Finds topics.
     fn fit(&self, settings: TopicSettings) -> anyhow::Result<ExitCode> {
-        let k = self.topics.context("--topics is needed: how many?")?;
-        anyhow::ensure!(k > 0, "--topics 0: at least 1 is needed");
+        let k = self.topics.context("--topics is missing: give the number of topics")?;
+        anyhow::ensure!(k > 0, "--topics 0: give at least 1");
         let folder = OutFolder::new(
             self.out(),
             &self.input.files(),
@@ -198,7 +205,7 @@ impl Topics {
         Ok(exit_code(found.status))
     }
 
-    /// The perplexity of words that were kept aside, for topics found without them, and these as a start.
+    /// The perplexity of held-out words for topics fitted without them, and these topics as a start.
     fn measure(
         &self,
         corpus: &Corpus,
@@ -214,7 +221,7 @@ impl Topics {
         if held_sum == 0.0 || train.view().sum() == 0.0 {
             return Ok((None, None));
         }
-        // Half the time, if there is a limit; the rest is for the model itself.
+        // Use half of the time limit; the rest is for the model itself.
         let settings =
             TopicSettings { time_limit: settings.time_limit.map(|limit| limit / 2), ..settings.clone() };
         let found = klnmf::topics(&train, k, &settings, watch)?;
@@ -225,15 +232,16 @@ impl Topics {
         } else {
             None
         };
-        // Words that were kept aside may have no topic yet: everything gets a little of everything.
+        // Held-out words may have no topic yet, so a little of everything is mixed in.
         let (topics, weights) = (mixed(&found.topics), mixed(&found.weights.weights));
         Ok((perplexity, Some(klnmf::to_poisson(&topics, &weights, &corpus.lengths()))))
     }
 
     /// Weights of new documents for the topics of a model.
     fn weigh(&self, path: &Path, mut settings: TopicSettings) -> anyhow::Result<ExitCode> {
-        let model = klnmf_io::read_model::<f64>(path)
-            .with_context(|| format!("--model {}: give the model.npz of klnmf topics", path.display()))?;
+        let model = klnmf_io::read_model::<f64>(path).with_context(|| {
+            format!("--model {}: give a model.npz written by klnmf topics", path.display())
+        })?;
         let metadata: Value = serde_json::from_str(&model.metadata).unwrap_or_default();
         if self.topic_prior.is_none() {
             settings.topic_prior = metadata["topic_prior"].as_f64().unwrap_or(0.0);
@@ -321,7 +329,7 @@ impl Topics {
             }
             let number = |key: &str| facts[key].as_f64();
             text += &format!(
-                "fit          {} after {} data accesses in {:.1} s, perplexity {:.1}\n",
+                "fit          {} after {} iterations in {:.1} s, perplexity {:.1}\n",
                 facts["status"].as_str().unwrap_or_default().replace('_', " "),
                 facts["iterations"],
                 number("seconds").unwrap_or_default(),
@@ -346,11 +354,11 @@ impl Topics {
         let share = 100.0 * self.held_out;
         match facts["held_out_perplexity"].as_f64() {
             Some(perplexity) => {
-                Some(format!("perplexity {perplexity:.1} on {share:.0} % of the words, kept aside"))
+                Some(format!("perplexity {perplexity:.1} on {share:.0} % of the words, held out"))
             }
-            None if facts["held_out_measured"].as_bool() == Some(true) => Some(
-                "perplexity infinite: some words have no topic; a --word-prior above 0 gives them one".into(),
-            ),
+            None if facts["held_out_measured"].as_bool() == Some(true) => {
+                Some("perplexity infinite: some words are in no topic; use a --word-prior above 0".into())
+            }
             None => None,
         }
     }
@@ -376,7 +384,7 @@ impl Topics {
     }
 }
 
-/// What the certificate is about.
+/// What the gaps bound.
 fn likelihood(facts: &Map<String, Value>) -> &'static str {
     if facts["topic_prior"].as_f64() == Some(0.0) { "log-likelihood" } else { "log-posterior" }
 }
@@ -384,32 +392,33 @@ fn likelihood(facts: &Map<String, Value>) -> &'static str {
 fn certificate_text(facts: &Map<String, Value>) -> String {
     let number = |key: &str| facts[key].as_f64().unwrap_or(f64::INFINITY);
     let mut text = format!(
-        "certificate  with these topics no other weights of a document have a {} higher by more than {:.1e} nats, all together {:.1e}\n",
+        "gap          for these topics, other weights can raise a document's {} by at most {:.1e} nats (sum \
+         {:.1e})\n",
         likelihood(facts),
         number("largest_gap"),
         number("gap")
     );
     if number("unconverged") > 0.0 {
-        text += &format!("note         {} documents did not reach the tolerance\n", facts["unconverged"]);
+        text += &format!("note         {} documents have a gap above the tolerance\n", facts["unconverged"]);
     }
     text
 }
 
-/// Distributions with a hundredth of the even one mixed in.
+/// Distributions mixed with 1 % of the even one.
 fn mixed(x: &klnmf::Mat<f64>) -> klnmf::Mat<f64> {
     let even = 0.01 / x.rows() as f64;
     klnmf::Mat::from_fn(x.rows(), x.cols(), |i, j| 0.99 * x[(i, j)] + even)
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "a whole number from 1 on is needed".into())
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "give a whole number ≥ 1".into())
 }
 
 fn exit_code(status: Status) -> ExitCode {
     if status == Status::Stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS }
 }
 
-/// The facts as the metadata of a model: what does not change from run to run.
+/// The facts as the metadata of a model: those that do not change between runs.
 fn metadata(facts: &Map<String, Value>) -> String {
     let mut metadata = facts.clone();
     metadata.remove("seconds");

@@ -1,4 +1,4 @@
-//! The HTML page of a topic model: one file that needs nothing else.
+//! The HTML page of a topic model: one self-contained file.
 
 use super::corpus::Corpus;
 use super::tables::{Top, Topic, Word};
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use std::io::Write;
 use std::path::Path;
 
-/// Characters of a document that are shown.
+/// The largest number of characters of a document that are shown.
 const SNIPPET: usize = 160;
 
-/// What the page is made of.
+/// The content of the page.
 pub struct Report<'a> {
     pub name: String,
     pub corpus: &'a Corpus,
@@ -21,7 +21,7 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Writes the page, with `typical` documents for each topic at most.
+    /// Writes the page, with at most `typical` documents for each topic.
     pub fn write(&self, path: &Path, typical: usize) -> anyhow::Result<()> {
         let mut environment = Environment::new();
         environment.add_template("topics.html", include_str!("topics.html"))?;
@@ -46,7 +46,7 @@ impl Report<'_> {
 
     fn fit(&self) -> String {
         format!(
-            "{} topics, {} after {} data accesses in {:.1} s; perplexity {:.1} on the texts themselves",
+            "{} topics, {} after {} iterations in {:.1} s; perplexity {:.1} on the texts themselves",
             self.found.topics.cols(),
             self.found.status.name(),
             self.found.iterations,
@@ -59,15 +59,15 @@ impl Report<'_> {
         let share = 100.0 * self.number("held_out").unwrap_or_default();
         let held_out = self
             .number("held_out_perplexity")
-            .map(|p| format!("perplexity {p:.1} on {share:.0} % of the words, kept aside"));
+            .map(|p| format!("perplexity {p:.1} on {share:.0} % of the words, held out"));
         let coherence =
-            self.number("coherence").map(|c| format!("coherence of the topics {c:.3} (mean NPMI)"));
+            self.number("coherence").map(|c| format!("mean coherence of the topics {c:.3} (NPMI)"));
         [held_out, coherence].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
     fn certificate(&self) -> String {
         format!(
-            "with these topics no other weights of a document have a {} higher by more than {:.1e} nats",
+            "for these topics, other weights can raise a document's {} by at most {:.1e} nats",
             super::likelihood(self.facts),
             self.number("largest_gap").unwrap_or(f64::INFINITY)
         )
@@ -105,7 +105,7 @@ impl Report<'_> {
         }
     }
 
-    /// The three foremost words of a topic.
+    /// The three top words of a topic.
     fn name_of(&self, topic: usize) -> String {
         let found = self.top.topics.iter().find(|other| other.number == topic + 1);
         let words = found.map_or(&[][..], |topic| &topic.by_relevance);

@@ -1,4 +1,4 @@
-//! The tables of a topic model, and what they are made of.
+//! The tables of a topic model, and their content.
 
 use super::corpus::Corpus;
 use klnmf::{Mat, TopicModel, Weights};
@@ -8,7 +8,7 @@ use std::path::Path;
 /// The weight of the probability in the relevance of a word (Sievert & Shirley 2014).
 const LAMBDA: f64 = 0.6;
 
-/// Words of a topic whose coherence is measured, so that numbers can be compared whatever is listed.
+/// The number of words whose coherence is measured, whatever is listed, so that values can be compared.
 const COHERENT: usize = 10;
 
 /// A word of a topic.
@@ -16,29 +16,30 @@ const COHERENT: usize = 10;
 pub struct Word {
     pub row: usize,
     pub probability: f64,
-    /// Its probability in the topic over that in the corpus.
+    /// Its probability in the topic divided by that in the corpus.
     pub lift: f64,
-    /// λ·ln(probability) + (1 − λ)·ln(lift): high for words that are frequent here and rarer elsewhere.
+    /// λ·ln(probability) + (1 − λ)·ln(lift): high for words that are frequent in the topic and rarer
+    /// elsewhere.
     pub relevance: f64,
 }
 
-/// A topic with its foremost words.
+/// A topic with its top words.
 pub struct Topic {
-    /// Counted from 1, as in the tables.
+    /// Its number, counted from 1 as in the tables.
     pub number: usize,
-    /// The part of the words of the corpus that it explains.
+    /// The share of the words of the corpus that it explains.
     pub share: f64,
     pub by_probability: Vec<Word>,
     pub by_relevance: Vec<Word>,
     /// The mean NPMI of its most probable words.
     pub coherence: Option<f64>,
-    /// The most similar other topics, by cosine, foremost first.
+    /// The most similar other topics by cosine, the closest first.
     pub similar: Vec<(usize, f64)>,
     /// Documents with the highest weights.
     pub typical: Vec<(usize, f64)>,
 }
 
-/// All topics in the model's order, the largest first.
+/// All topics in the order of the model, the largest first.
 pub struct Top {
     pub topics: Vec<Topic>,
 }
@@ -92,7 +93,7 @@ impl Top {
 }
 
 fn word(row: usize, probability: f64, in_corpus: f64) -> Word {
-    // A word that the corpus does not have gets its probability from the pseudo-counts alone, and is of no interest.
+    // A word that is not in the corpus gets its probability from the pseudo-counts alone, and is not listed.
     let lift = if in_corpus > 0.0 { probability / in_corpus } else { 0.0 };
     let relevance =
         if lift > 0.0 { LAMBDA * probability.ln() + (1.0 - LAMBDA) * lift.ln() } else { f64::NEG_INFINITY };
@@ -110,7 +111,7 @@ fn foremost(words: &[Word], top: usize, key: impl Fn(&Word) -> f64) -> Vec<Word>
     words
 }
 
-/// The `top` numbers below `n` with the highest keys that are not negative.
+/// The `top` numbers below `n` with the highest keys above 0.
 fn foremost_of(n: usize, top: usize, key: impl Fn(usize) -> f64) -> Vec<(usize, f64)> {
     let mut all: Vec<(usize, f64)> = (0..n).map(|i| (i, key(i))).filter(|x| x.1 > 0.0).collect();
     all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -132,7 +133,7 @@ fn cosines(x: &Mat<f64>) -> Mat<f64> {
     cosines
 }
 
-/// A line for every topic and word that is foremost by probability or by relevance.
+/// Writes a line for every topic and every one of its top words by probability or relevance.
 pub fn write_topics(path: &Path, corpus: &Corpus, top: &Top) -> anyhow::Result<()> {
     klnmf_io::atomically(path, |out| {
         writeln!(out, "topic,share,coherence,word,probability,lift,relevance,rank,relevance_rank")?;
@@ -164,7 +165,7 @@ fn rank(words: &[Word], word: &Word) -> Option<usize> {
     words.iter().position(|other| other.row == word.row)
 }
 
-/// A line for every document: its length, its gap in nats, its main topic and all weights.
+/// Writes a line for every document: its length, its gap in nats, its main topic and all weights.
 pub fn write_documents(path: &Path, corpus: &Corpus, found: &Weights) -> anyhow::Result<()> {
     let (weights, lengths) = (&found.weights, corpus.lengths());
     klnmf_io::atomically(path, |out| {
@@ -172,7 +173,7 @@ pub fn write_documents(path: &Path, corpus: &Corpus, found: &Weights) -> anyhow:
         writeln!(out, "document,words,log_likelihood,gap,main_topic{topics}")?;
         for (j, name) in corpus.documents.iter().enumerate() {
             let x = weights.col(j);
-            // The first of the largest.
+            // The first of equal maxima.
             let main = (0..x.len()).rev().max_by(|a, b| x[*a].total_cmp(&x[*b])).map_or(0, |t| t + 1);
             let main = if lengths[j] > 0.0 { main.to_string() } else { String::new() };
             write!(
