@@ -1,22 +1,22 @@
-//! A signal that comes in pieces, cut into blocks of frames.
+//! Splits a signal that arrives in pieces into blocks of frames.
 //!
-//! Frame j of [`Stft::forward`] ends where hop j + 1 does, so it is complete as soon as so many samples are there. What a
-//! block needs of the samples before it is as long as the silence before the first one: a block is a signal that begins with
-//! its lead, and needs nothing else to be worked.
+//! Frame j of [`Stft::forward`] ends with hop j + 1, so it is complete when that many samples have arrived. A
+//! block begins with the samples before it that its first frame needs; there are as many of them as samples
+//! of silence before the first frame of the signal. So every block can be processed on its own.
 
 use crate::{Spectrum, Stft, mean};
 use klnmf::Mat;
 
-/// Takes the samples of all channels as they come and gives blocks of frames.
+/// Collects the samples of all channels as they arrive and returns blocks of frames.
 pub struct Blocks {
     stft: Stft,
-    /// The most frames in a block.
+    /// The largest number of frames in a block.
     most: usize,
-    /// The samples from the first one of the next frame on, the lead of silence included.
+    /// The samples from the start of the next frame on, including the leading silence.
     samples: Vec<Vec<f64>>,
     /// Samples per channel so far.
     len: usize,
-    /// Frames that have been given, and those of them whose samples are still here.
+    /// The number of frames that were returned, and of those whose samples are still stored.
     given: usize,
     spent: usize,
 }
@@ -25,22 +25,23 @@ pub struct Blocks {
 pub struct Block<'a> {
     /// The number of the first frame.
     pub first: usize,
-    /// How many they are.
+    /// The number of frames.
     pub frames: usize,
-    /// The samples of every channel, from the first one of the first frame on; what is missing at the end is silence.
+    /// The samples of every channel, from the start of the first frame on; missing samples at the end are
+    /// silence.
     pub(crate) samples: &'a [Vec<f64>],
-    /// How many samples of the signal no later frame touches.
+    /// The number of samples of the signal that no later frame uses.
     pub(crate) finished: usize,
 }
 
 impl Blocks {
-    /// For a signal of so many channels, in blocks of at most `most` frames.
+    /// Splits a signal of `channels` channels into blocks of at most `most` frames.
     pub fn new(stft: &Stft, channels: usize, most: usize) -> Self {
         let samples = vec![vec![0.0; stft.lead()]; channels];
         Self { stft: stft.clone(), most: most.max(1), samples, len: 0, given: 0, spent: 0 }
     }
 
-    /// Takes the next samples of every channel; panics if their number differs.
+    /// Adds the next samples of every channel; panics if their numbers differ.
     pub fn push<S: AsRef<[f64]>>(&mut self, piece: &[S]) {
         let added = piece.first().map_or(0, |channel| channel.as_ref().len());
         assert_eq!(piece.len(), self.samples.len(), "channels of every piece");
@@ -56,12 +57,12 @@ impl Blocks {
         self.len
     }
 
-    /// Whether nothing has come yet.
+    /// Whether no samples have arrived yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The next block, if a full one is there; when the signal is `over`, also the rest.
+    /// The next block, if it is full; when the signal is `over`, also the rest.
     pub fn block(&mut self, over: bool) -> Option<Block<'_>> {
         let hop = self.stft.hop();
         let spent = std::mem::take(&mut self.spent) * hop;

@@ -2,21 +2,23 @@
 
 use rayon::prelude::*;
 
-/// Rows that are finished before those below them follow in parallel.
+/// Rows that are factorised before the rows below are updated in parallel.
 const BLOCK: usize = 64;
 
-/// A pivot below this part of its diagonal entry is rounding errors only.
+/// A pivot below this fraction of its diagonal entry is only rounding error.
 const ROUNDING: f64 = 1e-13;
 
-/// A = L·Lᵀ of a symmetric matrix, or of A plus a small multiple of the identity if A is singular to rounding.
+/// A = L·Lᵀ of a symmetric matrix, or of A plus a small multiple of the identity if A is singular to
+/// rounding.
 pub(crate) struct Cholesky {
     n: usize,
-    /// L row by row; what lies right of its diagonal is not used.
+    /// L row by row; entries right of the diagonal are not used.
     rows: Vec<f64>,
 }
 
 impl Cholesky {
-    /// Factors the n × n matrix whose lower triangle is `entry(i, j)`, i ≥ j, with some positive entry on the diagonal.
+    /// Factors the n × n matrix whose lower triangle is `entry(i, j)`, i ≥ j, with some positive entry on the
+    /// diagonal.
     pub fn new(n: usize, entry: impl Fn(usize, usize) -> f64 + Sync) -> Self {
         let largest = (0..n).map(|i| entry(i, i)).fold(0.0, f64::max);
         let mut ridge = 0.0;
@@ -47,7 +49,7 @@ impl Cholesky {
     }
 }
 
-/// Turns the lower triangle into L, row by row; false if a pivot is not positive beyond rounding.
+/// Turns the lower triangle into L, row by row; false if a pivot is not positive up to rounding.
 fn factor(n: usize, rows: &mut [f64]) -> bool {
     for first in (0..n).step_by(BLOCK) {
         let end = n.min(first + BLOCK);
@@ -66,14 +68,14 @@ fn factor(n: usize, rows: &mut [f64]) -> bool {
     true
 }
 
-/// Finds the entries of a row of L from `first` on, from the rows `done` of L that begin there.
+/// Computes the entries of a row of L from `first` on, from the finished rows `done` of L that begin there.
 fn substitute(done: &[f64], n: usize, first: usize, row: &mut [f64]) {
     for (j, l) in (first..).zip(done.chunks_exact(n)) {
         row[j] = (row[j] - dot(&row[..j], &l[..j])) / l[j];
     }
 }
 
-/// In eight sums, which the compiler keeps in vector registers.
+/// A dot product in eight sums, which the compiler keeps in vector registers.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
     let mut sums = [0.0; 8];

@@ -1,7 +1,7 @@
-//! Reading sound files: WAV, FLAC, OGG/Vorbis and MP3, told by their content, not by their names.
+//! Reads sound files: WAV, FLAC, OGG/Vorbis and MP3, detected by content, not by name.
 //!
-//! What can be decoded is taken, and every packet keeps its place: a damaged one becomes silence of the same length. What
-//! was amiss is said in the notes of the sound.
+//! Everything that can be decoded is used, and every packet keeps its position: a damaged one becomes silence
+//! of the same length. The notes of the sound list the problems.
 
 use crate::sound::not_finite;
 use crate::{Error, Sound};
@@ -18,14 +18,15 @@ use symphonia::core::formats::{FormatReader, Track, TrackType};
 use symphonia::core::io::{MediaSource, MediaSourceStream};
 use symphonia::core::packet::Packet;
 
-/// Samples of silence that one damaged place may need: more than any packet has, a minute or two. A file that claims a
-/// longer gap cannot be believed.
+/// The longest silence for one damaged packet, in samples: a minute or two, more than any packet has. A file
+/// that claims a longer gap is not trusted.
 const LONGEST_GAP: u64 = 1 << 22;
 
 /// Reads a sound file.
 ///
-/// Encoder delay is removed where the file states it. A file that is cut short or damaged gives what is left of it, with
-/// [`Sound::notes`]; one from which nothing can be decoded is an error, as is a sample that is NaN or infinite.
+/// Encoder delay is removed if the file states it. A file that is cut short or damaged is read as far as
+/// possible, with [`Sound::notes`]. If nothing can be decoded, or a sample is NaN or infinite, it is an
+/// error.
 pub fn read(path: &Path) -> Result<Sound, Error> {
     let mut reader = Reader::open(path)?;
     let mut channels = vec![Vec::new(); reader.channels()];
@@ -35,7 +36,8 @@ pub fn read(path: &Path) -> Result<Sound, Error> {
     Ok(Sound { rate: reader.rate(), channels, notes: reader.notes() })
 }
 
-/// A sound file that is decoded piece by piece, as [`read`] does it in one go, so that it never needs to be in memory.
+/// A sound file that is decoded piece by piece, so that it need not fit in memory. [`read`] does the same in
+/// one call.
 pub struct Reader {
     path: PathBuf,
     format: Box<dyn FormatReader>,
@@ -46,7 +48,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a file and reads as far as the first samples that can be decoded; without any it is an error.
+    /// Opens a file and reads up to the first samples that can be decoded; a file without any is an error.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let wrong = |what: &str| klnmf_io::Error::Content { path: path.to_owned(), what: what.into() };
         let cannot = |why: io::Error| klnmf_io::Error::Read { path: path.to_owned(), why };
@@ -63,7 +65,7 @@ impl Reader {
             reader.advance()?;
         }
         if reader.rate() == 0 {
-            Err(wrong("the sample rate is 0 Hz: write the file anew"))?;
+            Err(wrong("the sample rate is 0 Hz: write the file again"))?;
         }
         if reader.taken.good == 0 {
             Err(wrong("the file holds no samples that can be decoded: copy it again"))?;
@@ -81,7 +83,7 @@ impl Reader {
         let coding = coding.ok_or(Symphonia::Unsupported("unknown codec"))?;
         let decoder = symphonia::default::get_codecs().make_audio_decoder(coding, &Default::default())?;
         let mut taken = Taken::of(track, coding);
-        // The length of an OGG file stands in its last page, which a look ahead finds if it is there.
+        // The length of an OGG file is in its last page, which is looked up in advance.
         taken.endless = seekable && taken.promised.is_none() && format.format_info().format == FORMAT_ID_OGG;
         let id = track.id;
         Ok(Self { path: path.to_owned(), format, decoder, id, taken, ended: false })
@@ -92,12 +94,12 @@ impl Reader {
         self.taken.rate
     }
 
-    /// How many channels there are.
+    /// The number of channels.
     pub fn channels(&self) -> usize {
         self.taken.channels.len()
     }
 
-    /// Samples per channel that the file says it has; it may be wrong.
+    /// Samples per channel according to the file, which may be wrong.
     pub fn promised(&self) -> Option<u64> {
         self.taken.promised
     }
@@ -112,23 +114,25 @@ impl Reader {
         let Taken { channels, before, .. } = &self.taken;
         if let Some((c, i)) = not_finite(channels) {
             let (place, value) = (before + i, channels[c][i]);
-            let what =
-                format!("channel {c}, sample {place} (counting from 0) is {value}: replace it by a number");
+            let what = format!(
+                "channel {c}, sample {place} (counting from 0) is {value}: replace it with a finite \
+                     number"
+            );
             Err(klnmf_io::Error::Content { path: self.path.clone(), what })?;
         }
         Ok((self.taken.pending() > 0).then_some(&self.taken.channels[..]))
     }
 
-    /// What it had to put up with, one line each. Whether the end comes too early is known when it has come.
+    /// Problems of the file, one line each. Whether it ends too early is known only at its end.
     pub fn notes(&self) -> Vec<String> {
         self.taken.notes(self.ended)
     }
 
-    /// One packet more.
+    /// Decodes one more packet.
     fn advance(&mut self) -> Result<(), Error> {
         let Self { path, format, decoder, id, taken, ended } = self;
         guarded(path, || {
-            // Until it turns out that there is more.
+            // True unless another packet follows.
             *ended = true;
             match format.next_packet() {
                 Ok(None) => {}
@@ -137,7 +141,7 @@ impl Reader {
                     taken.stopped = taken.packet(&mut **decoder, &packet).err();
                     *ended = taken.stopped.is_some();
                 }
-                // The end came early if less than promised was read, which is seen at the end.
+                // Whether the end came early is checked against the stated length later.
                 Err(Symphonia::IoError(why)) if why.raw_os_error().is_none() => {}
                 Err(why @ Symphonia::IoError(_)) => return Err(why),
                 Err(Symphonia::ResetRequired) => taken.stopped = Some("another stream follows".to_owned()),
@@ -148,10 +152,10 @@ impl Reader {
     }
 }
 
-/// What the decoder does, with one line for whatever goes wrong.
+/// Runs the decoder and turns its errors and panics into one line.
 fn guarded<V>(path: &Path, work: impl FnOnce() -> Result<V, Symphonia>) -> Result<V, Error> {
     let wrong = |what: String| klnmf_io::Error::Content { path: path.to_owned(), what };
-    // With the checks of a development build on, the decoders overflow, and so panic, on some damaged headers.
+    // In a development build with overflow checks, the decoders panic on some damaged headers.
     let done = catch_unwind(AssertUnwindSafe(work))
         .map_err(|_| wrong("the file is damaged and the decoder gave up: copy it again".into()))?;
     Ok(done.map_err(|why| match why {
@@ -159,38 +163,38 @@ fn guarded<V>(path: &Path, work: impl FnOnce() -> Result<V, Symphonia>) -> Resul
             klnmf_io::Error::Read { path: path.to_owned(), why }
         }
         why => {
-            // What the decoder says of a file that it does not know at all is of no use to people.
+            // The decoder's message about an unknown format does not help users.
             let why = match why {
                 Symphonia::Unsupported(_) => String::new(),
                 why => format!(" ({why})"),
             };
-            wrong(format!("no sound can be read{why}: give a whole WAV, FLAC, OGG/Vorbis or MP3 file"))
+            wrong(format!("no sound can be read{why}: give a complete WAV, FLAC, OGG/Vorbis or MP3 file"))
         }
     })?)
 }
 
-/// What has been decoded and not yet been handed on, and how far that is.
+/// Samples that were decoded but not yet returned, and the state of the decoding.
 struct Taken {
     rate: u32,
-    /// The samples to hand on.
+    /// The samples to return.
     channels: Vec<Vec<f64>>,
-    /// Samples per channel that came before these.
+    /// Samples per channel before these.
     before: usize,
-    /// Whether these have been seen already.
+    /// Whether these have been returned already.
     handed: bool,
     /// The samples of the last packet.
     planes: Vec<Vec<f64>>,
-    /// Samples that were really decoded.
+    /// The number of samples that were decoded.
     good: usize,
-    /// Places that could not be decoded.
+    /// The number of packets that could not be decoded.
     damaged: usize,
     /// The time of the first sample.
     start: i64,
-    /// Samples there should be.
+    /// The number of samples according to the file.
     promised: Option<u64>,
-    /// Whether the file should have said how long it is, and did not.
+    /// Whether the file should state its length, and does not.
     endless: bool,
-    /// Why nothing more could be taken.
+    /// Why decoding stopped.
     stopped: Option<String>,
 }
 
@@ -213,7 +217,7 @@ impl Taken {
         }
     }
 
-    /// Samples to hand on.
+    /// The number of samples to return.
     fn pending(&self) -> usize {
         self.channels.first().map_or(0, Vec::len)
     }
@@ -223,7 +227,7 @@ impl Taken {
         self.before + self.pending()
     }
 
-    /// Lets go of what has been seen.
+    /// Drops the samples that were returned.
     fn hand_on(&mut self) {
         if std::mem::take(&mut self.handed) {
             self.before = self.len();
@@ -231,12 +235,12 @@ impl Taken {
         }
     }
 
-    /// Takes the next packet, or says why no more can be taken.
+    /// Adds the next packet, or returns why decoding must stop.
     fn packet(&mut self, decoder: &mut dyn AudioDecoder, packet: &Packet) -> Result<(), String> {
         let place =
             packet.pts.get().saturating_add_unsigned(packet.trim_start.get()).saturating_sub(self.start);
         let gap = u64::try_from(place).unwrap_or(0).saturating_sub(self.len() as u64);
-        // A packet may begin later than the last one ended, if the time it states can be believed.
+        // A packet may begin later than the last one ended, if its time is plausible.
         if gap > 0 && gap <= LONGEST_GAP && self.promised.is_none_or(|promised| place as u64 <= promised) {
             self.silence(gap);
         }
@@ -257,7 +261,7 @@ impl Taken {
         }
         buffer.copy_to_vecs_planar(&mut self.planes);
         self.rate = rate;
-        // Before the first good packet nothing has been handed on, so that the number of channels can still change.
+        // Nothing has been returned before the first good packet, so the number of channels can still change.
         self.channels.resize(count, vec![0.0; pending]);
         for (channel, plane) in self.channels.iter_mut().zip(&self.planes) {
             channel.extend_from_slice(plane);
@@ -266,7 +270,7 @@ impl Taken {
         Ok(())
     }
 
-    /// Silence in the place of what is damaged.
+    /// Adds silence for a damaged packet.
     fn silence(&mut self, samples: u64) {
         let end = self.pending() + samples as usize;
         self.channels.iter_mut().for_each(|channel| channel.resize(end, 0.0));

@@ -1,37 +1,37 @@
-//! Five synthetic instruments, for demonstrations and tests without any recording.
+//! Five synthetic instruments, for demonstrations and tests without recordings.
 //!
-//! All are played by one formula: partials whose strength falls with their number, those above dying away faster, with or
-//! without vibrato, and noise. What tells a piano from a flute is a row of numbers.
+//! One formula plays them all: partials whose strength decreases with their number and that decay faster the
+//! higher they are, with or without vibrato, and noise. The instruments differ only in their parameters.
 
 use crate::{Error, Sound};
 use std::f64::consts::TAU;
 
-/// Loudest sample of each instrument: five together stay below 1.
+/// The loudest sample of each instrument; the sum of five stays below 1.
 const PEAK: f64 = 0.19;
 
-/// Notes of a phrase, which is repeated until the time is up.
+/// Notes of a phrase, which is repeated until the end.
 const PHRASE: usize = 8;
 
 struct Instrument {
     name: &'static str,
-    /// Lowest and highest note, in semitones as MIDI counts them (69 is 440 Hz).
+    /// Lowest and highest note as MIDI numbers (69 is 440 Hz).
     range: (u32, u32),
     /// Seconds from one note to the next.
     pace: f64,
-    /// How much of that time, or more, a note sounds.
+    /// The duration of a note as a multiple of that time.
     hold: f64,
     partials: usize,
     /// Partial k has the strength k^−slope.
     slope: f64,
-    /// The strength of the even partials against the odd ones.
+    /// The strength of the even partials relative to the odd ones.
     even: f64,
     /// Seconds until a note is at its loudest.
     attack: f64,
-    /// Partial k dies away as e^(−decay·k·seconds).
+    /// Partial k decays as e^(−decay·k·seconds).
     decay: f64,
     /// Largest relative change of the frequency.
     vibrato: f64,
-    /// Strength of the noise, which dies away like the first partial.
+    /// Strength of the noise, which decays like the first partial.
     noise: f64,
 }
 
@@ -49,8 +49,8 @@ const INSTRUMENTS: [Instrument; 5] = [
         attack: 0.001, decay: 45.0, vibrato: 0.0, noise: 1.0 },
 ];
 
-/// Five instruments with a name each, every one playing its own phrase; their sum is the mix. The same seed gives the
-/// same music.
+/// Five named instruments, each playing its own phrase; their sum is the mix. The same seed gives the same
+/// music.
 pub fn ensemble(seconds: f64, rate: u32, seed: u64) -> Result<Vec<(&'static str, Sound)>, Error> {
     play(seconds, rate, seed, |instrument, random| {
         let (low, high) = instrument.range;
@@ -62,10 +62,10 @@ pub fn ensemble(seconds: f64, rate: u32, seed: u64) -> Result<Vec<(&'static str,
     })
 }
 
-/// The same instruments in the same order, each playing all its notes upwards, one after the other, in `seconds`: to
-/// learn dictionaries from.
+/// The same instruments in the same order, each playing all its notes upwards within `seconds`, to learn
+/// dictionaries from.
 pub fn training(seconds: f64, rate: u32, seed: u64) -> Result<Vec<(&'static str, Sound)>, Error> {
-    // Another seed, lest the noise be that of the phrase.
+    // Another seed, so that the noise differs from that of the phrase.
     play(seconds, rate, !seed, |instrument, _| {
         let (low, high) = instrument.range;
         let step = seconds / f64::from(high - low + 1);
@@ -83,7 +83,7 @@ fn play(
     score: impl Fn(&Instrument, &mut Random) -> Vec<Note>,
 ) -> Result<Vec<(&'static str, Sound)>, Error> {
     if !(seconds > 0.0 && seconds <= 3600.0) {
-        return Err(Error::setting("seconds", seconds, "more than 0 and at most 3600 can be played"));
+        return Err(Error::setting("seconds", seconds, "give more than 0 and at most 3600"));
     }
     if !(4000..=384_000).contains(&rate) {
         return Err(Error::setting("rate", rate, "4000 to 384000 Hz are possible"));
@@ -109,7 +109,7 @@ fn play(
 impl Instrument {
     /// Adds one note.
     fn sound(&self, rate: f64, hz: f64, samples: &mut [f64], random: &mut Random) {
-        // Partials near half the rate would be folded back.
+        // Partials near half the rate would alias.
         let partials = self.partials.min((0.45 * rate / hz) as usize);
         let strength =
             |k: usize| (k as f64).powf(-self.slope) * if k.is_multiple_of(2) { self.even } else { 1.0 };

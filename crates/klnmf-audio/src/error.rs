@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file cannot be read or written, or what it holds is wrong.
+    /// A file cannot be read or written, or its content is wrong.
     #[error(transparent)]
     File(#[from] klnmf_io::Error),
     /// A setting outside its range.
@@ -17,13 +17,13 @@ pub enum Error {
         /// What is allowed.
         must: String,
     },
-    /// Things whose sizes do not fit together.
+    /// Sizes that do not match.
     #[error("wrong shape: {0}")]
     Shape(String),
     /// A factor with a negative, NaN or infinite entry.
     #[error(transparent)]
     Factor(#[from] klnmf::Error),
-    /// A signal that cannot be judged.
+    /// A signal that cannot be used.
     #[error("{name} {number} (counting from 0) {why}")]
     Signal {
         /// `reference` or `estimate`, `channel`.

@@ -1,13 +1,13 @@
-//! How good separated sources are, where the true ones are known: BSS Eval (version 3) and SI-SDR.
+//! Scores of separated sources when the true ones are known: BSS Eval (version 3) and SI-SDR.
 //!
-//! The estimate x is projected on the reference s_j filtered by any filter of L taps (P_j x) and on all references so
-//! filtered (P x), and so is split into target, interference and artefacts:
+//! The estimate x is projected onto all filterings of the reference s_j with L taps (P_j x), and onto those
+//! of all references (P x). This splits it into target, interference and artefacts:
 //!
 //! x = P_j x + (P x − P_j x) + (x − P x),
 //! SDR = ‖P_j x‖²/‖x − P_j x‖²,  SIR = ‖P_j x‖²/‖P x − P_j x‖²,  SAR = ‖P x‖²/‖x − P x‖², in decibels.
 //!
-//! The filters solve normal equations with the correlations of the references, which are found by Fourier transforms.
-//! The numbers are those of `bss_eval_sources` of the Python package `mir_eval`.
+//! The filters solve normal equations with the correlations of the references, which are computed by Fourier
+//! transforms. The values agree with `bss_eval_sources` of the Python package `mir_eval`.
 //!
 //! E. Vincent, R. Gribonval & C. Févotte, *Performance measurement in blind audio source separation* (2006).
 //! J. Le Roux, S. Wisdom, H. Erdogan & J. Hershey, *SDR – half-baked or well done?* (2019).
@@ -20,36 +20,37 @@ use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The usual length of the filters that an estimate may differ by.
+/// The usual length of the filters.
 pub const TAPS: usize = 512;
 
-/// More sources would have more pairings than memory for them.
+/// The largest number of sources: the pairings of more would not fit in memory.
 const MOST_SOURCES: usize = 16;
 
-/// More unknowns than this would need more than 2 GiB.
+/// The largest number of unknowns: more would need over 2 GiB.
 const MOST_UNKNOWNS: usize = 1 << 14;
 
 const FITS: &str = "the buffers are made for the transform";
 
-/// How well an estimate matches its reference, in decibels; larger is better, infinite if nothing is wrong.
+/// How well an estimate matches its reference, in decibels. Larger is better; infinite means no error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
-    /// The estimate that was paired with this reference, counted from 0.
+    /// The estimate that is paired with this reference, counted from 0.
     pub estimate: usize,
-    /// Signal to distortion: everything that is wrong.
+    /// Signal to distortion: all errors.
     pub sdr: f64,
-    /// Signal to interference: what is left of the other sources.
+    /// Signal to interference: the remains of other sources.
     pub sir: f64,
-    /// Signal to artefacts: what belongs to no source.
+    /// Signal to artefacts: errors that belong to no source.
     pub sar: f64,
-    /// Signal to distortion if only a change of loudness is forgiven.
+    /// Scale-invariant signal to distortion: only a change of loudness is allowed.
     pub si_sdr: f64,
 }
 
 /// The scores of the estimates, one for each reference, in the pairing with the largest mean SIR.
 ///
-/// `taps` is the length of the filters, usually [`TAPS`]. A silent reference or estimate is an error: no ratio is
-/// defined for it. References that are filtered copies of one another give the scores of the limit of a small ridge.
+/// `taps` is the length of the filters, usually [`TAPS`]. A silent reference or estimate is an error, because
+/// no ratio is defined for it. For references that are filtered copies of one another, the scores are the
+/// limit of a small ridge.
 pub fn evaluate<R: AsRef<[f64]>, E: AsRef<[f64]>>(
     references: &[R],
     estimates: &[E],
@@ -72,7 +73,7 @@ pub fn si_sdr(reference: &[f64], estimate: &[f64]) -> f64 {
     if energy(estimate) == 0.0 { f64::NAN } else { decibels(energy(&target), distance(&target, estimate)) }
 }
 
-/// Fails unless filters of so many taps can be found for so many sources.
+/// Fails if the number of taps or sources is out of range.
 pub fn check_taps(sources: usize, taps: usize) -> Result<(), Error> {
     let most = MOST_UNKNOWNS / sources.max(1);
     if (1..=most).contains(&taps) {
@@ -100,7 +101,7 @@ fn check(references: &[&[f64]], estimates: &[&[f64]], taps: usize) -> Result<(),
                 return Err(Error::signal(
                     name,
                     number,
-                    format!("has {len} samples but reference 0 has {must}"),
+                    format!("has {len} samples but reference 0 has {must}: give signals of one length"),
                 ));
             }
             let loudness = energy(signal);
@@ -179,7 +180,8 @@ impl Space {
         si_sdrs.into_iter().enumerate().map(score).collect()
     }
 
-    /// The projection on some of the references, from the products of their delays with what is projected.
+    /// The projection onto some of the references, from the products of their delays with the projected
+    /// signal.
     fn project(&self, equations: &Cholesky, sources: Range<usize>, products: &[f64]) -> Vec<f64> {
         let mut filters = products.to_vec();
         equations.solve(&mut filters);
@@ -194,7 +196,7 @@ impl Space {
     }
 }
 
-/// The Fourier transform of a signal with silence after it.
+/// The Fourier transform of a signal padded with zeros.
 fn spectrum(transform: &dyn RealToComplex<f64>, signal: &[f64]) -> Vec<Complex<f64>> {
     let (mut padded, mut spectrum) = (transform.make_input_vec(), transform.make_output_vec());
     padded[..signal.len()].copy_from_slice(signal);
@@ -231,11 +233,12 @@ fn decibels(signal: f64, noise: f64) -> f64 {
     10.0 * (signal / noise).log10()
 }
 
-/// For every reference the estimate paired with it so that the sum of the gains is largest.
+/// For every reference, the estimate in the pairing with the largest sum of gains.
 ///
-/// Every set of estimates is given to as many of the first references in the best way, from small sets to large ones.
+/// Dynamic programming: for every set of estimates, from small to large, finds the best pairing with the
+/// first references.
 fn best_pairs(count: usize, gain: impl Fn(usize, usize) -> f64) -> Vec<usize> {
-    // Infinities of either sign must not meet.
+    // Infinities of opposite sign must not be added.
     let gain = |e, j| gain(e, j).clamp(-1e4, 1e4);
     let mut best = vec![(f64::NEG_INFINITY, 0); 1 << count];
     best[0].0 = 0.0;

@@ -1,14 +1,16 @@
-//! Sound for klnmf: everything between a recording and a matrix, and back.
+//! Sound for klnmf: from a recording to a matrix, and back.
 //!
-//! * [`read`] takes a [`Sound`] from a WAV, FLAC, OGG/Vorbis or MP3 file, [`write_wav`] writes one.
+//! * [`read`] reads a [`Sound`] from a WAV, FLAC, OGG/Vorbis or MP3 file; [`write_wav`] writes one.
 //! * [`Stft`] turns a signal into short-time spectra and back, exactly.
-//! * [`separate`] splits a sound into sources by Wiener masks from a model of its spectrogram; the sources add up to it.
-//! * [`Reader`], [`Blocks`], [`Splitter`] and [`WavFile`] do the same piece by piece, for sounds that are too long for memory.
-//! * [`evaluate`] says how good they are, as BSS Eval does.
-//! * [`ensemble`] plays five synthetic instruments, [`training`] each of them alone.
+//! * [`separate`] splits a sound into sources by Wiener masks from a model of its spectrogram; the sources
+//!   add up to it.
+//! * [`Reader`], [`Blocks`], [`Splitter`] and [`WavFile`] do the same piece by piece, for sounds that do not
+//!   fit in memory.
+//! * [`evaluate`] scores the sources with BSS Eval.
+//! * [`ensemble`] plays five synthetic instruments, and [`training`] each of them alone.
 //!
-//! Every answer has the same bits on any number of threads. Every error is one line that says what is wrong, where, and
-//! what to do.
+//! Every result has the same bits on any number of threads. Every error is one line that says what is wrong,
+//! where, and what to do.
 //!
 //! ```
 //! use klnmf_audio::{Sound, Spectrum, Stft, ensemble, evaluate, separate};
@@ -17,7 +19,7 @@
 //! let parts: Vec<Vec<f64>> = ensemble(1.0, 8000, 1)?.into_iter().skip(3).map(|(_, part)| part.mono()).collect();
 //! let mix = Sound::new(8000, vec![parts[0].iter().zip(&parts[1]).map(|(a, b)| a + b).collect()])?;
 //!
-//! // A dictionary of each, then how much of it is in the mix.
+//! // Learn a dictionary of each, then find its weights in the mix.
 //! let stft = Stft::for_rate(mix.rate)?;
 //! let learn = |part: &Vec<f64>| {
 //!     let settings = klnmf::Settings { max_iter: 30, ..Default::default() };

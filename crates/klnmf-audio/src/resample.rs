@@ -1,12 +1,12 @@
-//! Another number of samples per second, by the Fourier transform of the whole signal: exact for what both rates can hold, of a
-//! signal that begins again when it ends; a jump between end and beginning rings there.
+//! Resampling by the Fourier transform of the whole signal. It is exact for the frequencies that both rates
+//! can represent, of a periodic signal; a jump between end and beginning causes ringing there.
 
 use crate::{Error, Sound};
 use realfft::RealFftPlanner;
 use realfft::num_complex::Complex;
 
 impl Sound {
-    /// The same sound at another rate; what that rate cannot hold is left out.
+    /// The same sound at another rate, without the frequencies that this rate cannot represent.
     pub fn resampled(&self, rate: u32) -> Result<Sound, Error> {
         self.check()?;
         if rate == 0 {
@@ -26,7 +26,7 @@ fn resample(signal: &[f64], length: usize) -> Vec<f64> {
     let (forward, inverse) = (planner.plan_fft_forward(signal.len()), planner.plan_fft_inverse(length));
     let (mut samples, mut spectrum) = (signal.to_vec(), forward.make_output_vec());
     let (mut bins, mut out) = (inverse.make_input_vec(), inverse.make_output_vec());
-    // The lengths are those that the plans asked for, and the spectrum of a real signal begins with a real number.
+    // The lengths match the plans, and the spectrum of a real signal begins with a real number.
     let _ = forward.process(&mut samples, &mut spectrum);
     bins.iter_mut().zip(&spectrum).for_each(|(to, from)| *to = from / signal.len() as f64);
     if let Some(first) = bins.first_mut() {
@@ -34,7 +34,7 @@ fn resample(signal: &[f64], length: usize) -> Vec<f64> {
     }
     let middle = signal.len() / 2;
     if signal.len().is_multiple_of(2) && length > signal.len() {
-        // The middle of an even spectrum stands for both its sides; in a longer one each gets half.
+        // The middle of an even spectrum stands for both its sides; in a longer spectrum each side gets half.
         bins[middle] *= 0.5;
     }
     if length.is_multiple_of(2)

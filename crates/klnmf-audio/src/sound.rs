@@ -7,21 +7,21 @@ use crate::Error;
 pub struct Sound {
     /// Samples per second.
     pub rate: u32,
-    /// The samples, channel by channel; all channels have one length.
+    /// The samples, channel by channel; all channels have the same length.
     pub channels: Vec<Vec<f64>>,
-    /// What the reader had to put up with, one line each; empty for a sound in good order.
+    /// Problems of the file, one line each; empty if there were none.
     pub notes: Vec<String>,
 }
 
 impl Sound {
-    /// A sound of channels with one length.
+    /// A sound from channels of the same length.
     pub fn new(rate: u32, channels: Vec<Vec<f64>>) -> Result<Self, Error> {
         let sound = Self { rate, channels, notes: Vec::new() };
         sound.check()?;
         Ok(sound)
     }
 
-    /// The fields are public, so what relies on them looks again.
+    /// Checks the fields, which are public, before they are used.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.rate == 0 {
             return Err(Error::setting("rate", 0, "a sound needs at least 1 sample per second"));
@@ -49,7 +49,7 @@ impl Sound {
         self.len() == 0
     }
 
-    /// How long it lasts.
+    /// The duration.
     pub fn seconds(&self) -> f64 {
         self.len() as f64 / f64::from(self.rate)
     }
@@ -60,7 +60,7 @@ impl Sound {
     }
 }
 
-/// The mean of channels of one length.
+/// The mean of channels of the same length.
 pub fn mean<S: AsRef<[f64]>>(channels: &[S]) -> Vec<f64> {
     let mut mean = vec![0.0; channels.first().map_or(0, |channel| channel.as_ref().len())];
     for channel in channels {
@@ -70,7 +70,7 @@ pub fn mean<S: AsRef<[f64]>>(channels: &[S]) -> Vec<f64> {
     mean
 }
 
-/// Channel and place of the first sample that is NaN or infinite.
+/// Channel and position of the first sample that is NaN or infinite.
 pub(crate) fn not_finite<S: AsRef<[f64]>>(channels: &[S]) -> Option<(usize, usize)> {
     let place = |(c, channel): (usize, &S)| Some((c, channel.as_ref().iter().position(|x| !x.is_finite())?));
     channels.iter().enumerate().find_map(place)

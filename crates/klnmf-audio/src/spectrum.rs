@@ -1,8 +1,8 @@
-//! What a spectrogram holds.
+//! The kinds of spectrogram.
 
 use realfft::num_complex::Complex;
 
-/// What a spectrogram says of a frequency in a frame.
+/// The meaning of the entries of a spectrogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spectrum {
     /// The squared magnitude, as in the paper.
@@ -12,7 +12,7 @@ pub enum Spectrum {
 }
 
 impl Spectrum {
-    /// Writes what it says of every entry; panics if there are more or fewer places.
+    /// Computes every entry; panics if the lengths differ.
     pub(crate) fn of(self, bins: &[Complex<f64>], to: &mut [f64]) {
         assert_eq!(bins.len(), to.len(), "entries of the frames");
         let bins = to.iter_mut().zip(bins);

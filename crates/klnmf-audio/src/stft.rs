@@ -1,8 +1,9 @@
 //! The short-time Fourier transform with sine windows, and its exact inverse.
 //!
-//! Frame j holds the samples from j·hop − (window − hop) on, silence where the signal has none, so every sample lies in
-//! as many frames as any other. Each is weighted by sin(π(i + ½)/window) before the transform and again after the way
-//! back; the sum over the frames is divided by the sum of the squared windows, which repeats every hop.
+//! Frame j holds the samples from j·hop − (window − hop) on, padded with silence, so every sample lies in the
+//! same number of frames. Frames are weighted by sin(π(i + ½)/window) before the transform and after the
+//! inverse transform. The sum of the frames is divided by the sum of the squared windows, which repeats every
+//! hop.
 
 use crate::{Error, Spectrum};
 use klnmf::Mat;
@@ -27,14 +28,14 @@ pub struct Stft {
     window: usize,
     hop: usize,
     analysis: Vec<f64>,
-    /// The window again, with all divisions of the way back.
+    /// The window of the inverse, with all its divisions.
     synthesis: Vec<f64>,
     forward: Arc<dyn RealToComplex<f64>>,
     inverse: Arc<dyn ComplexToReal<f64>>,
 }
 
 impl Stft {
-    /// Windows of `window` samples, even or odd, each `hop` after the other; at least half of them must overlap.
+    /// Windows of `window` samples, even or odd, at a distance of `hop`; they must overlap by at least half.
     pub fn new(window: usize, hop: usize) -> Result<Self, Error> {
         const LONGEST: usize = 1 << 24;
         if !(2..=LONGEST).contains(&window) {
@@ -57,7 +58,7 @@ impl Stft {
         Ok(Self { window, hop, analysis, synthesis, forward, inverse })
     }
 
-    /// The usual transform for a sample rate: windows of [`WINDOW_MS`], half overlapping.
+    /// The usual transform for a sample rate: windows of [`WINDOW_MS`] that overlap by half.
     pub fn for_rate(rate: u32) -> Result<Self, Error> {
         let window = window_for(rate, WINDOW_MS);
         Self::new(window, window / 2)
@@ -88,19 +89,20 @@ impl Stft {
         self.transform(signal, self.frames(signal.len()), self.lead())
     }
 
-    /// The spectrogram of a signal, bins × frames, without its frames, which take twice the room.
+    /// The spectrogram of a signal, bins × frames, without storing its complex frames, which take twice the
+    /// memory.
     pub fn spectrogram(&self, signal: &[f64], spectrum: Spectrum) -> Mat<f64> {
         self.spectra(signal, self.frames(signal.len()), self.lead(), spectrum)
     }
 
-    /// The frames that lie wholly within the signal, 1 + (len − window)/hop of them, as in the literature. There is no way
-    /// back from them: samples near the ends are missing or faint.
+    /// The frames that lie entirely within the signal, 1 + (len − window)/hop of them, as in the literature.
+    /// They have no inverse, because samples near the ends are missing or faint.
     pub fn forward_unpadded(&self, signal: &[f64]) -> Frames {
         let frames = signal.len().checked_sub(self.window).map_or(0, |rest| 1 + rest / self.hop);
         self.transform(signal, frames, 0)
     }
 
-    /// The signal of `len` samples whose frames are given; panics if they are not of its number and height.
+    /// The signal of `len` samples with these frames; panics if their number or height is wrong.
     pub fn inverse(&self, frames: &Frames, len: usize) -> Vec<f64> {
         let (bins, count) = (self.bins(), self.frames(len));
         let shape = (frames.bins, frames.frames, frames.data.len());
@@ -118,7 +120,7 @@ impl Stft {
         signal
     }
 
-    /// Silence before the first sample of the signal.
+    /// The number of samples of silence before the signal.
     pub(crate) fn lead(&self) -> usize {
         self.window - self.hop
     }
@@ -213,11 +215,11 @@ impl Frames {
     }
 }
 
-/// Adds up the frames of one signal in their order, and lets go of the samples that no later frame touches.
+/// Adds up the frames of one signal in order, and releases the samples that no later frame uses.
 pub(crate) struct Sums {
     sums: Vec<f64>,
     hop: usize,
-    /// Samples of the lead still to be dropped.
+    /// Samples of the leading silence that are still to be dropped.
     lead: usize,
 }
 
@@ -226,7 +228,8 @@ impl Sums {
         Self { sums: vec![0.0; stft.window], hop: stft.hop, lead: stft.lead() }
     }
 
-    /// Adds the next frame, and appends the samples that are finished to `signal`; the last frames may reach beyond its end.
+    /// Adds the next frame, and appends the finished samples to `signal`; the last frames may extend beyond
+    /// its end.
     pub fn add(&mut self, piece: &[f64], signal: &mut Vec<f64>) {
         self.sums.iter_mut().zip(piece).for_each(|(sum, x)| *sum += x);
         let dropped = self.lead.min(self.hop);

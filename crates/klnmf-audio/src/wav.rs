@@ -1,4 +1,4 @@
-//! WAV files, written as their samples come.
+//! Writes WAV files as the samples arrive.
 
 use crate::sound::not_finite;
 use crate::{Error, Sound};
@@ -9,13 +9,13 @@ use std::path::Path;
 /// How samples are stored in a WAV file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WavFormat {
-    /// 8-bit whole numbers.
+    /// 8-bit integers.
     Int8,
-    /// 16-bit whole numbers, as on a compact disc.
+    /// 16-bit integers, as on a compact disc.
     Int16,
-    /// 24-bit whole numbers.
+    /// 24-bit integers.
     Int24,
-    /// 32-bit whole numbers.
+    /// 32-bit integers.
     Int32,
     /// 32-bit floating point: nothing is clipped.
     #[default]
@@ -36,7 +36,7 @@ impl WavFormat {
         if self == WavFormat::Float32 { hound::SampleFormat::Float } else { hound::SampleFormat::Int }
     }
 
-    /// Fails if a WAV file cannot hold `samples` in each of so many channels.
+    /// Fails if a WAV file cannot hold `samples` in each of `channels` channels.
     pub fn check(self, rate: u32, channels: usize, samples: u64) -> Result<(), Error> {
         let moment = (channels as u64).saturating_mul(u64::from(self.bits() / 8));
         // Bytes per second must fit into 32 bits as well.
@@ -50,22 +50,22 @@ impl WavFormat {
     }
 }
 
-/// A WAV file in the making. It appears, complete, when it is [finished](WavFile::finish); dropped before that, it leaves
-/// nothing behind. It is open only while something is written, so that there can be many.
+/// A WAV file that is being written. It gets its name when it is [finished](WavFile::finish); if it is
+/// dropped before that, nothing remains. It is open only while samples are written, so there can be many.
 pub struct WavFile {
     file: NewFile,
-    /// Bytes before the samples; the last four say how many bytes of samples there are.
+    /// The header; its last four bytes hold the length of the samples in bytes.
     header: usize,
     format: WavFormat,
     rate: u32,
     channels: usize,
-    /// Samples per channel so far, and how many of all were clipped.
+    /// Samples per channel so far, and the number of clipped samples in all channels.
     len: u64,
     clipped: usize,
 }
 
 impl WavFile {
-    /// Begins the file that will be at `path`.
+    /// Creates the file that will be at `path`.
     pub fn create(path: &Path, rate: u32, channels: usize, format: WavFormat) -> Result<Self, Error> {
         format.check(rate, channels, 0)?;
         let mut file = NewFile::create(path)?;
@@ -82,7 +82,7 @@ impl WavFile {
         let len = piece.first().map_or(0, |channel| channel.as_ref().len());
         if piece.len() != self.channels || piece.iter().any(|channel| channel.as_ref().len() != len) {
             return Err(Error::Shape(format!(
-                "{} channels of {len} samples for a file of {}: give all of them, of one length",
+                "got {} channels of {len} samples for a file with {}: give all channels, of one length",
                 piece.len(),
                 self.channels
             )));
@@ -101,7 +101,7 @@ impl WavFile {
         Ok(())
     }
 
-    /// Samples as the file has them: little end first, 8 bits without a sign.
+    /// Encodes samples as in the file: little-endian, and unsigned for 8 bits.
     fn encoded<S: AsRef<[f64]>>(&mut self, piece: &[S], len: usize) -> Vec<u8> {
         let width = usize::from(self.format.bits() / 8);
         let unit = 2f64.powi(i32::from(self.format.bits()) - 1);
@@ -128,12 +128,12 @@ impl WavFile {
         self.header as u64 + self.len * self.channels as u64 * u64::from(self.format.bits() / 8)
     }
 
-    /// How many samples had to be clipped to the range of whole numbers.
+    /// The number of samples that were clipped to the range of the integer format.
     pub fn clipped(&self) -> usize {
         self.clipped
     }
 
-    /// Completes what has been written and brings it to the disk, so that finishing is a matter of its name only.
+    /// Completes the file and synchronises it with the disk, so that finishing only means renaming it.
     pub fn complete(&mut self) -> Result<(), Error> {
         // No file is longer than 4 GiB: that is checked before every piece.
         let (whole, header) = (self.bytes() as u32, self.header as u32);
@@ -146,20 +146,21 @@ impl WavFile {
         Ok(self.file.sync()?)
     }
 
-    /// Puts the file in its place, and says how many samples had to be clipped to the range of whole numbers.
+    /// Moves the file into place, and returns the number of samples that were clipped.
     pub fn finish(mut self) -> Result<usize, Error> {
         self.complete()?;
         self.file.keep()?;
         Ok(self.clipped)
     }
 
-    /// A file that has been [completed](WavFile::complete), to be put in its place or another of the same file system.
+    /// The [completed](WavFile::complete) file, to be moved to its path or another one of the same file
+    /// system.
     pub fn into_file(self) -> NewFile {
         self.file
     }
 }
 
-/// What a WAV file without samples consists of.
+/// The header of a WAV file.
 fn header(rate: u32, channels: usize, format: WavFormat) -> io::Result<Vec<u8>> {
     let spec = hound::WavSpec {
         channels: u16::try_from(channels).unwrap_or(u16::MAX),
@@ -176,7 +177,7 @@ fn header(rate: u32, channels: usize, format: WavFormat) -> io::Result<Vec<u8>> 
     Ok(bytes.into_inner())
 }
 
-/// Writes a WAV file, in full or not at all, and says how many samples had to be clipped to the range of whole numbers.
+/// Writes a WAV file, completely or not at all, and returns the number of samples that were clipped.
 pub fn write_wav(path: &Path, sound: &Sound, format: WavFormat) -> Result<usize, Error> {
     sound.check()?;
     format.check(sound.rate, sound.channels.len(), sound.len() as u64)?;

@@ -1,14 +1,15 @@
 //! Separation by Wiener masks.
 //!
-//! The components k of a model WH of the spectrogram belong to sources s. Source s gets from every entry X of every
-//! channel's short-time spectra the share
+//! The components k of a model WH of the spectrogram belong to sources s. In every entry X of every channel's
+//! short-time spectra, source s gets the share
 //!
 //! M_s = (W_s H_s)/(WH),  Σ_s M_s = 1,
 //!
 //! and 1/(number of sources) where WH = 0. The transform is linear, so the sources add up to the sound.
 //!
-//! Frames are worked in blocks; within a block each is worked by one thread, and they are added up in their order: the
-//! same bits for any number of threads, and memory for one block only.
+//! Frames are processed in blocks. Within a block each frame is processed by one thread, and the frames are
+//! added up in order, so the result has the same bits on any number of threads, and memory holds one block
+//! only.
 
 use crate::stft::{Sums, Work};
 use crate::{Block, Blocks, Error, Sound, Stft};
@@ -16,13 +17,13 @@ use klnmf::Mat;
 use rayon::prelude::*;
 use realfft::num_complex::Complex;
 
-/// Frames worked at a time: enough for many threads, little enough for the cache.
+/// Frames per block: enough for many threads, few enough for the cache.
 const BLOCK: usize = 64;
 
-/// The sources of a sound: one of its length and channels for each group of components.
+/// Splits a sound into sources of its length and channels, one for each group of components.
 ///
-/// `w` (bins × components) and `h` (components × frames) are a model of the spectrogram of [`Stft::forward`]; `groups`
-/// lists the components of each source, every component once.
+/// `w` (bins × components) and `h` (components × frames) are a model of the spectrogram of [`Stft::forward`];
+/// `groups` lists the components of each source, every component once.
 pub fn separate(
     sound: &Sound,
     stft: &Stft,
@@ -44,8 +45,9 @@ pub fn separate(
     Ok(sources)
 }
 
-/// As [`separate`], but gives the samples piece by piece: `give` is called with the next samples of each channel of each
-/// source, `[source][channel][sample]`, so the sources never need to be in memory. Its error ends the work.
+/// As [`separate`], but returns the samples piece by piece: `give` is called with the next samples of each
+/// channel of each source, `[source][channel][sample]`, so the sources need not fit in memory. An error of
+/// `give` ends the work.
 pub fn separate_by_blocks<E: From<Error>>(
     sound: &Sound,
     stft: &Stft,
@@ -90,7 +92,7 @@ pub struct Splitter<'a> {
 }
 
 impl<'a> Splitter<'a> {
-    /// For a sound of so many channels; `w` and `groups` as in [`separate`].
+    /// Creates a splitter for a sound of `channels` channels; `w` and `groups` are as in [`separate`].
     pub fn new(
         stft: &'a Stft,
         w: &'a Mat<f64>,
@@ -101,7 +103,8 @@ impl<'a> Splitter<'a> {
         check_factor("W", w.rows(), w.as_slice())?;
         if w.rows() != stft.bins() || channels == 0 {
             let what = format!(
-                "W has {} rows, the spectra {} and the sound {channels} channels: use the window of the model",
+                "W has {} rows, the spectra {} and the sound {channels} channels: use the window of the \
+                 model",
                 w.rows(),
                 stft.bins()
             );
@@ -112,8 +115,8 @@ impl<'a> Splitter<'a> {
         Ok(Self { stft, model: Model { w, groups }, channels, frames: Vec::new(), sums, finished })
     }
 
-    /// Splits the next block, whose weights stand in `h`, components × frames column by column, perhaps with more behind
-    /// them; `give` is called with finished samples as in [`separate_by_blocks`].
+    /// Splits the next block. Its weights are in `h`, components × frames column by column; `h` may be
+    /// longer. `give` is called with finished samples as in [`separate_by_blocks`].
     pub fn split<E: From<Error>>(
         &mut self,
         block: &Block<'_>,
@@ -124,7 +127,8 @@ impl<'a> Splitter<'a> {
         let (stft, channels, window, r) = (*stft, *channels, stft.window(), model.w.cols());
         let Some(h) = h.get(..r * block.frames).filter(|_| block.samples.len() == channels) else {
             return Err(Error::Shape(format!(
-                "a block of {} frames and {} channels with {} weights for {r} components",
+                "the block has {} frames and {} channels but {} weights for {r} components: give the \
+                 weights of its frames",
                 block.frames,
                 block.samples.len(),
                 h.len()
@@ -156,7 +160,7 @@ impl<'a> Splitter<'a> {
     }
 }
 
-/// The masks of the sources, bins × frames each; at every place they are not negative and add up to 1.
+/// The masks of the sources, bins × frames each. They are not negative and add up to 1 in every entry.
 pub fn masks(w: &Mat<f64>, h: &Mat<f64>, groups: &[Vec<usize>]) -> Result<Vec<Mat<f64>>, Error> {
     check_model(w, h, groups)?;
     let (model, bins) = (Model { w, groups }, w.rows());
@@ -190,7 +194,7 @@ impl Model<'_> {
         for i in 0..bins {
             let places = (i..bins * sources).step_by(bins);
             let sum: f64 = places.clone().map(|p| masks[p]).sum();
-            // What over- or underflows says nothing about the shares either.
+            // The shares are even as well where the sum over- or underflows.
             let known = sum > 0.0 && sum.is_finite();
             places.for_each(|p| masks[p] = if known { masks[p] / sum } else { 1.0 / sources as f64 });
         }
@@ -222,7 +226,7 @@ impl Model<'_> {
     }
 }
 
-/// What one thread needs to work a frame.
+/// The buffers that one thread needs for a frame.
 struct Buffers {
     masks: Vec<f64>,
     spectrum: Vec<Complex<f64>>,
@@ -238,7 +242,7 @@ impl Buffers {
     }
 }
 
-/// Fails unless these are factors of one model whose components belong to one source each.
+/// Fails unless these are factors of one model and every component belongs to one source.
 fn check_model(w: &Mat<f64>, h: &Mat<f64>, groups: &[Vec<usize>]) -> Result<(), Error> {
     let (bins, components, rows) = (w.rows(), w.cols(), h.rows());
     if bins == 0 || components != rows {
@@ -258,12 +262,18 @@ fn check_groups(components: usize, groups: &[Vec<usize>]) -> Result<(), Error> {
         match owners.get_mut(k) {
             Some(owners) => *owners += 1,
             None => {
-                return wrong(format!("a source has component {k} (from 0) but there are {components}"));
+                return wrong(format!(
+                    "a source has component {k} (counting from 0) but there are {components}: correct the \
+                     groups"
+                ));
             }
         }
     }
     match owners.iter().position(|owners| *owners != 1) {
-        Some(k) => wrong(format!("component {k} (from 0) is in {} sources: it must be in one", owners[k])),
+        Some(k) => wrong(format!(
+            "component {k} (counting from 0) is in {} sources: put it in exactly one",
+            owners[k]
+        )),
         None if groups.is_empty() => wrong("there are no sources: give at least one group".into()),
         None => Ok(()),
     }

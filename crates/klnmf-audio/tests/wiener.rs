@@ -134,10 +134,10 @@ fn what_does_not_fit_is_an_error() {
     let uneven = Sound { channels: vec![vec![0.0; 1000], vec![0.0; 999]], ..sound.clone() };
     let no_groups: [Vec<usize>; 0] = [];
     for (sound, w, h, groups, why) in [
-        (&sound, &w, &h, &[vec![0, 1, 2, 3]][..], "component 4 (from 0) is in 0 sources"),
-        (&sound, &w, &h, &[vec![0, 1, 2, 3, 4], vec![0]], "component 0 (from 0) is in 2 sources"),
-        (&sound, &w, &h, &[vec![0, 1, 2, 3, 4, 5]], "component 5 (from 0) but there are 5"),
-        (&sound, &w, &h, &no_groups, "component 0 (from 0) is in 0 sources"),
+        (&sound, &w, &h, &[vec![0, 1, 2, 3]][..], "component 4 (counting from 0) is in 0 sources"),
+        (&sound, &w, &h, &[vec![0, 1, 2, 3, 4], vec![0]], "component 0 (counting from 0) is in 2 sources"),
+        (&sound, &w, &h, &[vec![0, 1, 2, 3, 4, 5]], "component 5 (counting from 0) but there are 5"),
+        (&sound, &w, &h, &no_groups, "component 0 (counting from 0) is in 0 sources"),
         (&sound, &w, &w, &groups(), "W is 33 × 5 but H has 33 rows"),
         (
             &sound,

@@ -13,7 +13,9 @@ use zip::ZipArchive;
 pub(crate) fn read<T: Scalar>(source: &Source) -> Result<Table<T>, Fault> {
     let mut archive = Archive::open(source)?;
     if model::is_model(&archive) {
-        return Err(Fault::content("this is a klnmf model (W and H), where a data matrix is expected"));
+        return Err(Fault::content(
+            "this is a klnmf model (W and H), but a data matrix is needed: give the file of V",
+        ));
     }
     let matrix = if scipy::is_sparse(&archive) {
         Stored::Sparse(scipy::read(source, &mut archive)?)
@@ -41,12 +43,12 @@ impl<'s> Archive<'s> {
         }
         if !start.starts_with(b"PK") {
             return Err(Fault::content(
-                "this is no npz archive: write it with numpy.savez or scipy.sparse.save_npz",
+                "this is not an npz archive: write it with numpy.savez or scipy.sparse.save_npz",
             ));
         }
         let zip = ZipArchive::new(input).map_err(|why| {
             Fault::Content(format!(
-                "the archive is cut short or damaged ({why}): copy it again or write it anew"
+                "the archive is cut short or damaged ({why}): copy it again or write it again"
             ))
         })?;
         Ok(Self { zip, bytes: source.len() })
@@ -65,24 +67,24 @@ impl<'s> Archive<'s> {
     /// Opens an array.
     pub(crate) fn array(&mut self, name: &str) -> Result<Array<'_>, Fault> {
         if !self.has(name) {
-            return Err(Fault::Content(format!("the archive has no array {name}")));
+            return Err(Fault::Content(format!("the archive has no array {name}: write it again")));
         }
         self.entry(name).map_err(|fault| fault.within(name))
     }
 
     fn entry(&mut self, name: &str) -> Result<Array<'_>, Fault> {
         let entry = self.zip.by_name(&format!("{name}.npy"))?;
-        // The directory of the archive may lie about sizes, but not about what the file can hold.
+        // The directory of the archive may claim any size, but the length of the file bounds it.
         let (packed, size) = (entry.compressed_size(), entry.size());
         if packed > self.bytes || size > packed.saturating_mul(INFLATION) {
             return Err(Fault::content(
-                "the archive claims more bytes than the file can hold: it is damaged",
+                "the archive claims more bytes than the file can hold: it is damaged, copy it again",
             ));
         }
         Array::open(entry, Length::Exactly(size))
     }
 
-    /// Opens an array and reads from it; errors name the array.
+    /// Opens an array and reads from it. Errors name the array.
     pub(crate) fn in_array<V>(
         &mut self,
         name: &str,
@@ -96,7 +98,7 @@ impl<'s> Archive<'s> {
         self.in_array(name, |array| Ok(array.header))
     }
 
-    /// A list of names, if the archive has it, which must have the given length.
+    /// A list of names, if the archive has one. It must have the given length.
     pub(crate) fn names_of(&mut self, name: &str, length: usize) -> Result<Option<Vec<String>>, Fault> {
         if !self.has(name) {
             return Ok(None);
@@ -123,7 +125,7 @@ impl<'s> Archive<'s> {
             }
         }
         match matrices.len() {
-            0 => Err(Fault::content("the archive has no array with two dimensions")),
+            0 => Err(Fault::content("the archive has no array with two dimensions: save the matrix as V")),
             1 => Ok(matrices.remove(0)),
             _ => Err(Fault::Content(format!(
                 "the archive has several matrices ({}): call the one to use V, or save it alone",

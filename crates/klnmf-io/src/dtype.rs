@@ -3,7 +3,7 @@
 use crate::error::{Fault, quoted};
 use klnmf::Scalar;
 
-/// How the bytes of an element are to be understood.
+/// The kind of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bool,
@@ -14,7 +14,7 @@ pub(crate) enum Kind {
     Text,
     /// Characters of one byte each, padded with zeros.
     Bytes,
-    /// Something without numbers or letters for us: complex, objects, dates, records.
+    /// Anything else: complex numbers, objects, dates, records.
     Other,
 }
 
@@ -86,12 +86,13 @@ impl Dtype {
             (Kind::Float, 2) => append!(u16, self, bytes, out, |x| T::from_f64(half(x))),
             (Kind::Float, 4) => append!(f32, self, bytes, out, |x| T::from_f64(f64::from(x))),
             (Kind::Float, 8) => append!(f64, self, bytes, out, T::from_f64),
-            // `check_real` came before: these hold no numbers.
+            // `check_real` has already refused these.
             _ => {}
         }
     }
 
-    /// Appends the elements in `bytes` as integers; one beyond `i64` becomes the largest, which no index reaches.
+    /// Appends the elements in `bytes` as integers. One beyond `i64` becomes the largest, which no index
+    /// reaches.
     pub(crate) fn append_integers(&self, bytes: &[u8], out: &mut Vec<i64>) -> Result<(), Fault> {
         match (self.kind, self.size) {
             (Kind::Int, 1) => append!(i8, self, bytes, out, i64::from),
@@ -126,7 +127,9 @@ impl Dtype {
         };
         let end = codes.iter().rposition(|code| *code != 0).map_or(0, |last| last + 1);
         let letters: Option<String> = codes.iter().take(end).map(|code| char::from_u32(*code)).collect();
-        letters.ok_or_else(|| Fault::content("the text holds codes that are no Unicode characters"))
+        letters.ok_or_else(|| {
+            Fault::content("the text holds codes that are not Unicode characters: write the file again")
+        })
     }
 }
 

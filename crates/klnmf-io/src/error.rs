@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system would not read the file.
+    /// The operating system could not read the file.
     #[error("cannot read {}: {}", name(path), one_line(why))]
     Read {
         /// The file.
@@ -16,7 +16,7 @@ pub enum Error {
         /// What the system said.
         why: io::Error,
     },
-    /// The operating system would not write the file; an older file of that name is untouched.
+    /// The operating system could not write the file. An older file of that name is untouched.
     #[error("cannot write {}: {}", name(path), one_line(why))]
     Write {
         /// The file.
@@ -54,7 +54,7 @@ pub enum Error {
         /// What is wrong and what to do.
         what: String,
     },
-    /// The file was read but the core library does not accept the matrix.
+    /// The file was read, but the core library rejects the matrix.
     #[error("{}: {}", name(path), one_line(why))]
     Matrix {
         /// The file.
@@ -90,7 +90,7 @@ impl Fault {
         Fault::Line { line, what: what.into() }
     }
 
-    /// The same fault, said of one array of an archive.
+    /// The same fault, with the name of one array of an archive.
     pub(crate) fn within(self, array: &str) -> Self {
         match self {
             Fault::Content(what) => Fault::Content(format!("array {array}: {what}")),
@@ -117,9 +117,9 @@ impl From<io::Error> for Fault {
         use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
         match why.kind() {
             // These come from the decompressors and from reads past the end, not from the system.
-            UnexpectedEof => Fault::content("the file is cut short: copy it again or write it anew"),
+            UnexpectedEof => Fault::content("the file is cut short: copy it again or write it again"),
             InvalidData | InvalidInput => {
-                Fault::Content(format!("the file is damaged ({why}): copy it again or write it anew"))
+                Fault::Content(format!("the file is damaged ({why}): copy it again or write it again"))
             }
             _ => Fault::Io(why),
         }
@@ -130,7 +130,7 @@ impl From<zip::result::ZipError> for Fault {
     fn from(why: zip::result::ZipError) -> Self {
         match why {
             zip::result::ZipError::Io(why) => why.into(),
-            why => Fault::Content(format!("{why}: copy the file again or write it anew with numpy.savez")),
+            why => Fault::Content(format!("{why}: copy the file again or write it again with numpy.savez")),
         }
     }
 }
@@ -141,7 +141,7 @@ impl From<klnmf::Error> for Fault {
     }
 }
 
-/// A piece of the file in quotes, cut to a length that fits a message.
+/// A piece of the file in quotes, shortened for a message.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     const LONGEST: usize = 40;
     let text = String::from_utf8_lossy(bytes);
@@ -155,7 +155,7 @@ fn name(path: &Path) -> String {
     one_line(path.display())
 }
 
-/// The text with everything that could break the line written as an escape.
+/// The text with line breaks and control characters escaped.
 fn one_line(text: impl Display) -> String {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let mut line = String::new();

@@ -1,4 +1,4 @@
-//! The format of a file, told by its extension.
+//! The format of a file, by its extension.
 
 use crate::error::Fault;
 use std::path::Path;
@@ -27,8 +27,8 @@ impl Format {
             "tsv" => Ok(Format::Tsv),
             "txt" => Ok(Format::Txt),
             _ => Err(Fault::content(
-                "unknown kind of file: the name must end in .npy, .npz, .mtx, .csv, .tsv or .txt, all but .npz also \
-                 with .gz after it",
+                "unknown file format: the name must end in .npy, .npz, .mtx, .csv, .tsv or .txt; all but \
+                 .npz may end in .gz after that",
             )),
         }
     }

@@ -1,8 +1,8 @@
 //! Readers and writers for klnmf.
 //!
-//! [`read`] takes a matrix from a file, whatever its format; [`read_dense`] one that must be dense, [`read_model`] the
-//! factors of an earlier run. [`write_model`], [`write_npy`] and [`write_csv`] write, always through [`atomically`]: a
-//! failed write leaves the old file as it was. [`peek`] says what a file holds.
+//! [`read`] reads a matrix from a file of any format, [`read_dense`] one that must be dense, and
+//! [`read_model`] the factors of an earlier run. [`write_model`], [`write_npy`] and [`write_csv`] write
+//! through [`atomically`]: a failed write leaves the old file unchanged. [`peek`] says what a file holds.
 //!
 //! | extension | content |
 //! | --- | --- |
@@ -11,9 +11,9 @@
 //! | `.mtx` | MatrixMarket, sparse (`coordinate`) or dense (`array`) |
 //! | `.csv`, `.tsv`, `.txt` | dense numbers, with or without names of rows and columns |
 //!
-//! All but `.npz` may be gzipped (`.mtx.gz`); the content tells, not the name. No file makes a reader panic: every error
-//! is one line that names the file, the place and what to do. A size claimed by a header is checked against the length
-//! of the file before memory is asked for.
+//! All but `.npz` may be gzipped (`.mtx.gz`); this is detected by content. No file makes a reader panic:
+//! every error is one line that names the file, the position and what to do. The size in a header is checked
+//! against the length of the file before memory is allocated.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;

@@ -1,10 +1,10 @@
-//! The lines of a text file, as bytes in one buffer that is used again for every line.
+//! The lines of a text file, as bytes in one buffer that is reused for every line.
 
 use crate::error::Fault;
 use crate::source::Source;
 use std::io::{BufRead, Read};
 
-/// No line of a real matrix is longer; a file without line ends must not fill the memory.
+/// The longest line that is read. A file without line ends must not fill the memory.
 const LONGEST: u64 = 1 << 30;
 
 pub(crate) struct Lines<'a> {
@@ -18,7 +18,8 @@ impl<'a> Lines<'a> {
         Ok(Self { input: source.stream()?.input, line: Vec::new(), number: 0 })
     }
 
-    /// The next line, without its end, and its number from 1; a byte order mark before the first line is dropped.
+    /// The next line, without its end, and its number from 1; a byte order mark before the first line is
+    /// dropped.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, &[u8])>, Fault> {
         self.line.clear();
         let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.line)?;
@@ -27,7 +28,10 @@ impl<'a> Lines<'a> {
         }
         self.number += 1;
         if read as u64 == LONGEST {
-            return Err(Fault::line(self.number, "the line is too long for a text file with numbers"));
+            return Err(Fault::line(
+                self.number,
+                "the line is too long for a text file with numbers: check the line ends",
+            ));
         }
         let mut line = self.line.as_slice();
         if self.number == 1 {

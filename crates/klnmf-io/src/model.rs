@@ -1,4 +1,4 @@
-//! The result of a run as one file: an archive of numpy arrays that numpy opens without this library.
+//! The result of a run as one file: an archive of arrays that numpy opens without this library.
 
 use crate::archive::Archive;
 use crate::error::{Error, Fault};
@@ -12,12 +12,12 @@ use std::path::Path;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-/// A factorisation V ≈ W·H with what is known of it.
+/// A factorisation V ≈ W·H with its names and metadata.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model<T> {
-    /// The dictionary: one column per component.
+    /// The parts: one per column.
     pub w: Mat<T>,
-    /// The weights: one row per component.
+    /// The weights: one row per part.
     pub h: Mat<T>,
     /// How the model was made, as JSON text.
     pub metadata: String,
@@ -25,14 +25,15 @@ pub struct Model<T> {
     pub row_names: Option<Vec<String>>,
     /// Names of the columns of H.
     pub col_names: Option<Vec<String>>,
-    /// Names of the components.
+    /// Names of the parts.
     pub part_names: Option<Vec<String>>,
-    /// Numbers known of every column of H, such as its gap: arrays with a name each. Written, not read back.
+    /// Named arrays with a number for every column of H, such as its gap. They are written, but not read
+    /// back.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
 impl<T: Scalar> Model<T> {
-    /// Fails unless all sizes agree.
+    /// Fails unless all sizes match.
     fn check(&self) -> Result<(), Fault> {
         let (w, h) = ((self.w.rows(), self.w.cols()), (self.h.rows(), self.h.cols()));
         if w.1 != h.0 {
@@ -71,7 +72,7 @@ pub fn read_model<T: Scalar>(path: &Path) -> Result<Model<T>, Error> {
     read(path).map_err(|fault| fault.at(path))
 }
 
-/// What [`Model::metadata`] was when the model was written, without reading its numbers.
+/// Reads [`Model::metadata`] without the numbers of the model.
 pub fn read_metadata(path: &Path) -> Result<String, Error> {
     let text = || -> Result<String, Fault> {
         let source = Source::new(path)?;
@@ -84,7 +85,7 @@ fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
     let source = Source::new(path)?;
     let mut archive = Archive::open(&source)?;
     if let Some(missing) = ["W", "H", "metadata"].into_iter().find(|name| !archive.has(name)) {
-        return Err(Fault::Content(format!("this is no klnmf model: it has no array {missing}")));
+        return Err(Fault::Content(format!("this is not a klnmf model: it has no array {missing}")));
     }
     let w: Mat<T> = archive.in_array("W", |array| array.dense())?;
     let h: Mat<T> = archive.in_array("H", |array| array.dense())?;
@@ -97,15 +98,15 @@ fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
     Ok(model)
 }
 
-/// Writes a model as a numpy archive; the same model always gives the same bytes.
+/// Writes a model as a numpy archive. The same model always gives the same bytes.
 ///
-/// The arrays are `W`, `H` (Fortran order), `metadata` (a text without dimensions) and, where there are names,
-/// `row_names`, `col_names` and `part_names`, and the arrays of `columns`.
+/// The arrays are `W`, `H` (Fortran order), `metadata` (a text without dimensions) and, where there are
+/// names, `row_names`, `col_names` and `part_names`, and the arrays of `columns`.
 pub fn write_model<T: Scalar>(path: &Path, model: &Model<T>) -> Result<(), Error> {
     write_with(path, model, None)
 }
 
-/// [`write_model`] for weights that have been put aside on disk; `model.h` has their rows and no columns.
+/// [`write_model`] for weights that are stored on disk; `model.h` has their rows and no columns.
 pub fn write_spooled_model(path: &Path, model: &Model<f64>, h: &mut Spool) -> Result<(), Error> {
     if (model.h.rows(), model.h.cols()) != (h.rows(), 0) {
         let what = format!("the weights on disk have {} rows and the model {}", h.rows(), model.h.rows());
@@ -123,15 +124,15 @@ fn write_with<T: Scalar>(path: &Path, model: &Model<T>, h: Option<&mut Spool>) -
     })
 }
 
-/// A writer that keeps the first failure to itself and takes the rest without writing it. The zip library would otherwise
-/// try to close the archive when it is dropped, and complain on standard error.
+/// A writer that remembers its first error and then discards all data. Otherwise the zip library would try to
+/// close the archive when it is dropped, and print to standard error.
 struct Patient<W> {
     out: W,
     failure: Option<io::Error>,
 }
 
 impl<W> Patient<W> {
-    /// The result, or `instead` once anything has failed.
+    /// The result, or `instead` if a write has failed.
     fn keep<V>(&mut self, result: io::Result<V>, instead: V) -> io::Result<V> {
         result.or_else(|why| {
             self.failure.get_or_insert(why);
@@ -164,7 +165,8 @@ impl<W: Seek> Seek for Patient<W> {
 
 fn write<T: Scalar>(out: impl Write + Seek, model: &Model<T>, spool: Option<&mut Spool>) -> io::Result<()> {
     let mut zip = ZipWriter::new(out);
-    // Floating-point numbers hardly shrink, so they are stored as they are and read at the speed of the disk.
+    // Floating-point numbers hardly compress, so they are stored uncompressed and read at the speed of the
+    // disk.
     let stored = |rows: usize, cols: usize| {
         options(CompressionMethod::Stored, (rows as u64).saturating_mul((size_of::<T>() * cols) as u64))
     };
@@ -201,7 +203,7 @@ fn write<T: Scalar>(out: impl Write + Seek, model: &Model<T>, spool: Option<&mut
     zip.finish()?.flush()
 }
 
-/// Options without a clock in them; an entry near 4 GiB needs the wider fields.
+/// Options without a time stamp. An entry near 4 GiB needs the wider fields.
 fn options(method: CompressionMethod, bytes: u64) -> SimpleFileOptions {
     SimpleFileOptions::default()
         .compression_method(method)

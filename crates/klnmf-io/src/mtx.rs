@@ -21,15 +21,15 @@ pub(crate) fn read<T: Scalar>(source: &Source) -> Result<Table<T>, Fault> {
 
 /// Everything before the first entry.
 pub(crate) struct Preamble {
-    /// Entries with row and column, as against all numbers column by column.
+    /// Whether entries have row and column, instead of all numbers column by column.
     pub(crate) coordinate: bool,
     /// `real`, `integer` or `pattern`.
     pub(crate) field: &'static str,
-    /// Only one triangle is in the file.
+    /// Whether only one triangle is in the file.
     pub(crate) symmetric: bool,
     pub(crate) rows: u64,
     pub(crate) cols: u64,
-    /// How many entries the file says it has.
+    /// The number of entries according to the size line.
     pub(crate) stored: u64,
 }
 
@@ -71,7 +71,9 @@ impl Preamble {
         };
         let (line, rows, cols, stored) = Self::sizes(lines, coordinate)?;
         if symmetric && rows != cols {
-            let what = format!("a symmetric matrix must be square, this one is {rows} × {cols}");
+            let what = format!(
+                "a symmetric matrix must be square, but this one is {rows} × {cols}: correct the size line"
+            );
             return Err(Fault::line(line, what));
         }
         // A dense triangle has the diagonal once; the halving is exact as one factor is even.
@@ -97,41 +99,43 @@ impl Preamble {
                 _ => None,
             };
             let right = if coordinate { "rows, columns and entries" } else { "rows and columns" };
-            let what = format!("{} is no size line: it must be the numbers of {right}", quoted(line));
+            let what = format!("{} is not a size line: it must hold the numbers of {right}", quoted(line));
             return sizes.ok_or_else(|| Fault::line(number, what));
         }
-        Err(Fault::content("the file ends before the size line"))
+        Err(Fault::content("the file ends before the size line: copy it again"))
     }
 
-    /// Fails unless the file ended after as many entries as it said.
+    /// Fails unless the file has as many entries as the size line says.
     fn check_end(&self, seen: u64) -> Result<(), Fault> {
         if seen == self.stored {
             return Ok(());
         }
         let promised = self.stored;
         Err(Fault::Content(format!(
-            "the size line promises {promised} entries but the file ends after {seen}: it is cut short, or the line is wrong"
+            "the size line says {promised} entries but the file ends after {seen}: copy the file again, or \
+             correct the line"
         )))
     }
 
     fn too_many(&self, line: u64) -> Fault {
         Fault::line(
             line,
-            format!("more entries than the {} the size line promises: correct that line", self.stored),
+            format!("there are more entries than the {} of the size line: correct that line", self.stored),
         )
     }
 }
 
-/// Reads coordinates in two passes, one to count and one to fill, so that they are never in memory at once.
+/// Reads coordinates in two passes, one to count and one to fill, so that the triplets are never in memory.
 fn sparse<T: Scalar>(source: &Source, preamble: &Preamble) -> Result<Sparse<T>, Fault> {
-    // Each entry takes at least four bytes, so a promise beyond that is a lie and not a matter of memory.
+    // Each entry takes at least four bytes, so a larger number of entries is wrong and not a matter of
+    // memory.
     let possible = preamble.stored.min(source.stream()?.length.bound() / 4 + 1);
     let mirrored = if preamble.symmetric { 2 } else { 1 };
     let (rows, cols) = check_sparse(preamble.rows, preamble.cols, possible.saturating_mul(mirrored))?;
     Sparse::from_triplets(rows, cols, Order::shorter(rows, cols), |put| replay(source, preamble, put))
 }
 
-/// Hands all entries to `put`, with those of the other triangle if the matrix is symmetric.
+/// Passes all entries to `put`, with those of the other triangle if the matrix is symmetric.
 fn replay<T: Scalar>(
     source: &Source,
     preamble: &Preamble,
@@ -171,7 +175,7 @@ fn entry(line: &[u8], preamble: &Preamble) -> Option<(usize, usize, f64)> {
     (whole_line && i < preamble.rows && j < preamble.cols).then_some((i as usize, j as usize, value))
 }
 
-/// Why a line is no entry.
+/// Why a line is not an entry.
 fn explain(line: &[u8], preamble: &Preamble) -> String {
     let right = if preamble.field == "pattern" { "row and column" } else { "row, column and value" };
     let words: Vec<&[u8]> = Words(line).collect();
@@ -181,13 +185,15 @@ fn explain(line: &[u8], preamble: &Preamble) -> String {
     {
         let (rows, cols) = (preamble.rows, preamble.cols);
         if i == 0 || j == 0 {
-            return format!("entry ({i}, {j}): rows and columns are counted from 1 in this format");
+            return format!(
+                "entry ({i}, {j}) is outside the matrix: this format counts rows and columns from 1"
+            );
         }
         if i > rows || j > cols {
             return format!("entry ({i}, {j}) is outside the {rows} × {cols} matrix of the size line");
         }
     }
-    format!("{} is no entry: it must be {right}", quoted(line))
+    format!("{} is not an entry: it must hold {right}", quoted(line))
 }
 
 /// Reads an array: all numbers, column after column.
@@ -210,7 +216,7 @@ fn dense<T: Scalar>(source: &Source, preamble: &Preamble) -> Result<Mat<T>, Faul
         }
         for word in Words(line) {
             let Some(value) = number::real(word) else {
-                let what = format!("{} is not a number", quoted(word));
+                let what = format!("{} is not a number: correct it", quoted(word));
                 return Err(Fault::line(number, what));
             };
             if seen == preamble.stored {

@@ -1,7 +1,7 @@
 //! Numpy's array format: a short header and then the elements.
 //!
-//! The header is the text of a Python dictionary. Only its three keys are looked for, so no nesting, however deep, and no
-//! length, however large, can harm the reader.
+//! The header is the text of a Python dictionary. The reader only looks for its three keys, so deep nesting
+//! and large lengths cannot harm it.
 
 use crate::dtype::Dtype;
 use crate::error::{Error, Fault, quoted};
@@ -15,9 +15,9 @@ use std::path::Path;
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Numpy itself refuses headers above 10 000 bytes.
 const LONGEST_HEADER: u64 = 1 << 16;
-/// Bytes read at once.
+/// Bytes read at a time.
 const BLOCK: usize = 1 << 16;
-/// Numbers of a row-major array that are collected before they are laid into columns.
+/// Numbers of a row-major array that are collected before they are copied into columns.
 const PANEL: usize = 1 << 17;
 
 /// The dense matrix in a `.npy` file.
@@ -27,7 +27,7 @@ pub(crate) fn read<T: Scalar>(source: &Source) -> Result<Table<T>, Fault> {
     Ok(Table { matrix: Stored::Dense(matrix), row_names: None, col_names: None })
 }
 
-/// What the head of an array says.
+/// The header of an array.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) dtype: Dtype,
@@ -36,9 +36,9 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Reads the head and returns it with its length in bytes.
+    /// Reads the header and returns it with its length in bytes.
     fn read(input: &mut impl Read) -> Result<(Self, u64), Fault> {
-        let not_npy = || Fault::content("this is no numpy array: write it with numpy.save");
+        let not_npy = || Fault::content("this is not a numpy array: write it with numpy.save");
         let start = up_to(input, 10)?;
         if start.is_empty() {
             return Err(Fault::content("the file is empty"));
@@ -56,17 +56,24 @@ impl Header {
                 [third, fourth] => (12, u64::from(u32::from_le_bytes([low, high, third, fourth]))),
                 _ => return Err(cut_short()),
             },
-            _ => return Err(Fault::Content(format!("version {major} of the npy format is unknown"))),
+            _ => {
+                return Err(Fault::Content(format!(
+                    "version {major} of the npy format is unknown: write the file with numpy.save"
+                )));
+            }
         };
         if length > LONGEST_HEADER {
-            return Err(Fault::Content(format!("the header claims {length} bytes: the file is damaged")));
+            return Err(Fault::Content(format!(
+                "the header claims {length} bytes: the file is damaged, copy it again"
+            )));
         }
         let text = up_to(input, length)?;
         if (text.len() as u64) < length {
             return Err(cut_short());
         }
-        let header = Self::parse(&String::from_utf8_lossy(&text))
-            .ok_or_else(|| Fault::content("the header is not one that numpy writes: the file is damaged"))?;
+        let header = Self::parse(&String::from_utf8_lossy(&text)).ok_or_else(|| {
+            Fault::content("the header is not one that numpy writes: the file is damaged, copy it again")
+        })?;
         Ok((header, before + length))
     }
 
@@ -90,7 +97,7 @@ impl Header {
         Some(Self { dtype, fortran, shape })
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub(crate) fn items(&self) -> Option<u64> {
         self.shape.iter().try_fold(1u64, |product, side| product.checked_mul(*side))
     }
@@ -106,7 +113,7 @@ impl Header {
             [rows, cols] => Ok((rows, cols)),
             [rows] => Ok((rows, 1)),
             _ => Err(Fault::Content(format!(
-                "the array has shape {} and {} dimensions, a matrix has 2: reshape it before saving",
+                "the array has shape {} and {} dimensions, but a matrix has 2: reshape it before saving",
                 self.shape_text(),
                 self.shape.len()
             ))),
@@ -114,7 +121,7 @@ impl Header {
     }
 }
 
-/// What follows `'key':` in the text of a dictionary.
+/// The text after `'key':` in a dictionary.
 fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let start = [format!("'{key}'"), format!("\"{key}\"")];
     let after = start.iter().find_map(|start| {
@@ -140,7 +147,7 @@ fn up_to(input: &mut impl Read, count: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// An array whose header is read and whose elements are still to come.
+/// An array whose header has been read and whose elements follow.
 pub(crate) struct Array<'a> {
     pub(crate) header: Header,
     items: usize,
@@ -149,13 +156,13 @@ pub(crate) struct Array<'a> {
 }
 
 impl<'a> Array<'a> {
-    /// Reads the header and checks that the elements it claims can be in the input.
+    /// Reads the header and checks that the input is long enough for its elements.
     pub(crate) fn open(input: impl Read + 'a, length: Length) -> Result<Self, Fault> {
         let mut input: Box<dyn Read + 'a> = Box::new(input);
         let (header, before) = Header::read(&mut input)?;
         let claimed = header.items().and_then(|items| items.checked_mul(header.dtype.size as u64));
         let total = claimed.and_then(|bytes| bytes.checked_add(before));
-        // The size of an unknown type is unknown too; such an array is refused later, by name.
+        // The size of an unknown type is unknown too; such an array is refused later, with its type.
         let known = header.dtype.kind != crate::dtype::Kind::Other;
         let items = usize::try_from(header.items().unwrap_or(0)).unwrap_or(0);
         match (total, length) {
@@ -163,12 +170,15 @@ impl<'a> Array<'a> {
             (Some(total), Length::AtMost(most)) if total <= most => {}
             (Some(total), Length::Exactly(exactly)) if total == exactly => {}
             (Some(total), Length::Exactly(exactly)) if total < exactly => {
-                return Err(Fault::Content(format!("{} bytes too many after the array", exactly - total)));
+                return Err(Fault::Content(format!(
+                    "there are {} bytes too many after the array: write the file again",
+                    exactly - total
+                )));
             }
             _ => {
                 return Err(Fault::Content(format!(
-                    "the header claims an array of shape {} but the file is too short for it: copy it again or write \
-                     it anew",
+                    "the header claims an array of shape {} but the file is too short for it: copy it again \
+                     or write it again",
                     header.shape_text()
                 )));
             }
@@ -176,7 +186,7 @@ impl<'a> Array<'a> {
         Ok(Self { header, items, input, block: Vec::new() })
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub(crate) fn items(&self) -> usize {
         self.items
     }
@@ -205,13 +215,14 @@ impl<'a> Array<'a> {
         Ok(out)
     }
 
-    /// Lays rows into columns, a panel of rows at a time so that both sides stay in cache and no second copy exists.
+    /// Copies rows into columns, a panel of rows at a time, so that both stay in cache and there is no second
+    /// copy.
     fn row_major<T: Scalar>(&mut self, rows: usize, cols: usize) -> Result<Mat<T>, Fault> {
         let mut matrix = Mat::try_zeros(rows, cols)?;
         let mut panel = Vec::new();
         let (mut row, mut col) = (0, 0);
         while row < rows {
-            // A panel is some full rows, or a piece of one row that is too long.
+            // A panel is several full rows, or a piece of one long row.
             let height = (PANEL / cols).clamp(1, rows - row);
             let width = if cols > PANEL { PANEL.min(cols - col) } else { cols };
             panel.clear();
@@ -259,7 +270,7 @@ impl<'a> Array<'a> {
         })
     }
 
-    /// Passes over the next `count` elements.
+    /// Skips the next `count` elements.
     pub(crate) fn skip(&mut self, count: usize) -> Result<(), Fault> {
         self.blocks(count, |_, _| Ok(()))
     }
@@ -277,15 +288,15 @@ impl<'a> Array<'a> {
         Ok(out)
     }
 
-    /// Fails if anything follows the last element. In an archive this also compares the checksum.
+    /// Fails if anything follows the last element. In an archive this also checks the checksum.
     pub(crate) fn finish(mut self) -> Result<(), Fault> {
         match up_to(&mut self.input, 1)?.is_empty() {
             true => Ok(()),
-            false => Err(Fault::content("there are more bytes after the array than its header says")),
+            false => Err(Fault::content("there are bytes after the end of the array: write the file again")),
         }
     }
 
-    /// Hands the bytes of the next `count` elements to `each`, many elements at a time.
+    /// Passes the bytes of the next `count` elements to `each`, many elements at a time.
     fn blocks(
         &mut self,
         count: usize,
@@ -306,8 +317,13 @@ impl<'a> Array<'a> {
 
 fn outside(integer: i64, limit: u64) -> Fault {
     Fault::Content(match limit {
-        0 => format!("index {integer} where no index is possible: the matrix has no such rows or columns"),
-        _ => format!("index {integer} is outside 0 to {}: the matrix is damaged", limit - 1),
+        0 => format!(
+            "index {integer} is not possible: the matrix has no rows or columns; write the file again"
+        ),
+        _ => format!(
+            "index {integer} is outside 0 to {}: the matrix is damaged, write the file again",
+            limit - 1
+        ),
     })
 }
 
@@ -330,7 +346,7 @@ fn write_array<T: Scalar>(out: &mut impl Write, numbers: &[T], shape: &[u64]) ->
     bytes_of(out, numbers)
 }
 
-/// Writes the numbers alone, as they stand in a numpy array.
+/// Writes the numbers alone, as in a numpy array.
 pub(crate) fn bytes_of<T: Scalar>(out: &mut impl Write, numbers: &[T]) -> io::Result<()> {
     let single = size_of::<T>() == 4;
     let mut bytes = Vec::with_capacity(BLOCK);
@@ -348,7 +364,7 @@ pub(crate) fn bytes_of<T: Scalar>(out: &mut impl Write, numbers: &[T]) -> io::Re
     Ok(())
 }
 
-/// Writes text as an array of the given shape; numpy pads each element to the length of the longest.
+/// Writes text as an array of the given shape. Numpy pads each element to the length of the longest.
 pub(crate) fn write_texts(out: &mut impl Write, texts: &[String], shape: &[u64]) -> io::Result<()> {
     let width = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
     write_header(out, &format!("<U{width}"), shape)?;
@@ -363,7 +379,7 @@ pub(crate) fn write_texts(out: &mut impl Write, texts: &[String], shape: &[u64])
 
 pub(crate) fn write_header(out: &mut impl Write, descr: &str, shape: &[u64]) -> io::Result<()> {
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': True, 'shape': {}, }}", shape_text(shape));
-    // Numpy aligns the elements to 64 bytes; ten bytes come before the text and a line end closes it.
+    // Numpy aligns the elements to 64 bytes. Ten bytes precede the text, and a line end follows it.
     let unpadded = 10 + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
     text.push('\n');

@@ -2,7 +2,7 @@
 
 /// A whole number without a sign.
 pub(crate) fn whole(text: &[u8]) -> Option<u64> {
-    // Nineteen digits cannot overflow, and no file has a longer index.
+    // Nineteen digits cannot overflow, and no index is longer.
     if text.is_empty() || text.len() > 19 {
         return None;
     }
@@ -11,7 +11,7 @@ pub(crate) fn whole(text: &[u8]) -> Option<u64> {
 
 /// Any number, NaN and infinity included.
 pub(crate) fn real(text: &[u8]) -> Option<f64> {
-    // Counts are the common case, and up to fifteen digits they are exact without the full parser.
+    // Counts are the most common case. Up to fifteen digits they are exact without the full parser.
     if text.len() <= 15
         && let Some(count) = whole(text)
     {

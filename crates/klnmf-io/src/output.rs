@@ -1,4 +1,4 @@
-//! Files that are either written in full or not at all.
+//! Files that are written completely or not at all.
 
 use crate::Error;
 use std::collections::BTreeSet;
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// Writes a file so that it appears complete or not at all.
+/// Writes a file completely or not at all.
 ///
-/// `write` fills a temporary file in the same folder, which is synchronised with the disk and then renamed over `path`.
-/// If anything fails the temporary file is removed, and an older file at `path` is as it was. A symbolic link is
-/// followed. What is not a regular file (a device, a pipe) cannot be replaced and is written to directly.
+/// `write` fills a temporary file in the same folder, which is synchronised with the disk and then renamed to
+/// `path`. If anything fails, the temporary file is removed and an older file at `path` is unchanged.
+/// Symbolic links are followed. A device or a pipe cannot be replaced and is written to directly.
 pub fn atomically(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
@@ -27,20 +27,20 @@ pub fn atomically(
     file.keep()
 }
 
-/// A file that is filled over time and appears, complete, when it is [kept](NewFile::keep): what [`atomically`] does, for a
-/// writer that cannot wait for all of the content. Dropped before that, it leaves nothing behind.
+/// A file that is filled over time and gets its name when it is complete and [kept](NewFile::keep). This is
+/// [`atomically`] for content that arrives in pieces. If it is dropped before that, nothing remains.
 pub struct NewFile {
-    /// What the caller calls it, for messages.
+    /// The caller's name of the file, for messages.
     path: PathBuf,
     target: PathBuf,
-    /// None while it is closed.
+    /// The open file; none while it is closed.
     file: Option<File>,
-    /// None for what is not a regular file and is written to directly.
+    /// The temporary file; none for a device or a pipe, which is written to directly.
     unfinished: Option<Unfinished>,
 }
 
 impl NewFile {
-    /// Begins the file that will be at `path`.
+    /// Creates the file that will be at `path`.
     pub fn create(path: &Path) -> Result<Self, Error> {
         Self::begin(path).map_err(|why| Error::Write { path: path.to_owned(), why })
     }
@@ -58,7 +58,7 @@ impl NewFile {
         Ok(Self { path: path.to_owned(), target, file: Some(file), unfinished })
     }
 
-    /// A file that never appears, with a hidden name made of `path`, whatever may be there.
+    /// A file that never gets a name. Its hidden name is derived from `path`, which may exist.
     pub(crate) fn hidden(path: &Path) -> Result<Self, Error> {
         let begin = || {
             let (file, unfinished) = Unfinished::beside(path)?;
@@ -68,7 +68,7 @@ impl NewFile {
         begin().map_err(|why| Error::Write { path: path.to_owned(), why })
     }
 
-    /// A writer to it; all that are had share one place in the file, until it is closed.
+    /// A writer to it. All writers share one position in the file until it is closed.
     pub fn writer(&self) -> io::Result<BufWriter<File>> {
         let file = self.file.as_ref().map_or_else(|| self.reopened(), File::try_clone)?;
         Ok(BufWriter::new(file))
@@ -82,8 +82,8 @@ impl NewFile {
         self.file.as_mut().ok_or_else(|| io::Error::other("the file is closed"))
     }
 
-    /// Does something with the file, opened at its beginning, and closes it again: of many files that are filled at the same
-    /// time, only those need be open that are being written to. What is not a regular file stays open, where it was.
+    /// Opens the file at its beginning, calls a function with it, and closes it again, so that of many files
+    /// only those being written to are open. A device or a pipe stays open at its position.
     pub fn visit<V>(&mut self, work: impl FnOnce(&mut File) -> io::Result<V>) -> Result<V, Error> {
         if self.unfinished.is_some() {
             self.file = None;
@@ -97,37 +97,38 @@ impl NewFile {
 
     fn reopened(&self) -> io::Result<File> {
         let path = self.unfinished.as_ref().map_or(&self.target, |unfinished| &unfinished.path);
-        // Not while all that is unfinished is being removed.
+        // Waits while unfinished files are being removed.
         let _all = all_unfinished();
         File::options().read(true).write(true).open(path)
     }
 
-    /// Synchronises it with the disk, so that keeping it is a matter of its name only. Writers must have been flushed.
+    /// Synchronises it with the disk, so that keeping it only means renaming it. Writers must have been
+    /// flushed.
     pub fn sync(&self) -> Result<(), Error> {
         self.synchronised().map_err(|why| Error::Write { path: self.path.clone(), why })
     }
 
     fn synchronised(&self) -> io::Result<()> {
         match (&self.unfinished, &self.file) {
-            // A device may not know what that is.
+            // A device may not support this.
             (None, _) => Ok(()),
             (_, Some(file)) => file.sync_all(),
             (_, None) => self.reopened()?.sync_all(),
         }
     }
 
-    /// Where it is until it is kept.
+    /// Its path until it is kept.
     pub fn hidden_path(&self) -> &Path {
         self.unfinished.as_ref().map_or(&self.target, |unfinished| &unfinished.path)
     }
 
-    /// Synchronises it with the disk and puts it in its place; writers must have been flushed.
+    /// Synchronises it with the disk and renames it. Writers must have been flushed.
     pub fn keep(self) -> Result<(), Error> {
         self.settle(&self.target).map_err(|why| Error::Write { path: self.path.clone(), why })
     }
 
-    /// [Keeps](NewFile::keep) it at another path of the same file system; where that fails, another path can be tried. What is
-    /// written to directly stays where it is.
+    /// [Keeps](NewFile::keep) it at another path of the same file system. If that fails, another path can be
+    /// tried. A device or a pipe stays where it is.
     pub fn keep_at(&self, path: &Path) -> Result<(), Error> {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         self.settle(&target).map_err(|why| Error::Write { path: path.to_owned(), why })
@@ -153,7 +154,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// Removes the temporary file when the writing ends, also by a panic; after the rename there is none left.
+/// Removes the temporary file when writing ends, also by a panic. After the rename there is none.
 struct Unfinished {
     path: PathBuf,
 }
@@ -183,8 +184,9 @@ fn all_unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of this process. Only for one that ends right after: whoever begins, keeps or drops a file
-/// from now on waits for ever. Somebody may be busy with them on a slow disk; after a second they stay as they are.
+/// Removes the temporary files of this process, which must exit right after: any thread that creates, keeps
+/// or drops a file from now on waits for ever. If another thread is busy with the files for more than a
+/// second, they stay.
 pub fn abandon_unfinished() {
     for _ in 0..100 {
         let all = match UNFINISHED.try_lock() {
@@ -201,9 +203,10 @@ pub fn abandon_unfinished() {
     }
 }
 
-/// Removes temporary files that processes which are gone have left in a folder, of files that `ours` knows by their names.
-/// That a process is gone can be seen on Linux; elsewhere nothing is removed. A process in another container, or on another
-/// computer that shares the folder, seems to be gone too: files that were written to within the last hour stay.
+/// Removes temporary files that processes left in a folder when they were killed, if `ours` accepts their
+/// final names. Only Linux shows whether a process is gone; elsewhere nothing is removed. A process in
+/// another container, or on another computer that shares the folder, looks gone too, so files that were
+/// written to within the last hour stay.
 pub fn remove_abandoned(folder: &Path, ours: impl Fn(&str) -> bool) {
     let processes = Path::new("/proc");
     if !processes.join("self").exists() {
@@ -221,13 +224,13 @@ pub fn remove_abandoned(folder: &Path, ours: impl Fn(&str) -> bool) {
     }
 }
 
-/// Whether a file has not been written to for an hour. One whose time is to come does not count.
+/// Whether a file has not been written to for an hour. A time in the future does not count.
 fn is_old(about: &fs::Metadata) -> bool {
     let age = about.modified().ok().and_then(|then| then.elapsed().ok());
     age.is_some_and(|age| age > Duration::from_secs(3600))
 }
 
-/// The file and the process that a temporary name was made of by [`beside`].
+/// The file name and the process in a temporary name of [`beside`].
 fn taken_apart(name: &str) -> Option<(&str, u32)> {
     let (file, process) = name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?;
     Some((file, process.parse().ok()?))

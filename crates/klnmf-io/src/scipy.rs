@@ -6,15 +6,15 @@ use crate::memory::check_sparse;
 use crate::source::Source;
 use klnmf::{Order, Scalar, Sparse};
 
-/// Entries of a coo matrix that are read at once.
+/// Entries of a coo matrix that are read at a time.
 const CHUNK: usize = 1 << 13;
 
-/// Whether the archive holds one.
+/// Whether the archive holds a sparse matrix.
 pub(crate) fn is_sparse(archive: &Archive) -> bool {
     archive.has("format") && archive.has("shape") && archive.has("data")
 }
 
-/// The layouts that are understood.
+/// The layouts that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     Csr,
@@ -22,7 +22,7 @@ pub(crate) enum Layout {
     Coo,
 }
 
-/// What is known before the entries are read.
+/// Layout and shape, which are read before the entries.
 pub(crate) struct Preamble {
     pub(crate) layout: Layout,
     pub(crate) rows: usize,
@@ -51,7 +51,7 @@ pub(crate) fn preamble(archive: &mut Archive) -> Result<Preamble, Fault> {
     })?;
     let [rows, cols] = *shape else {
         return Err(Fault::Content(format!(
-            "the sparse array has {} dimensions, a matrix has 2",
+            "the sparse array has {} dimensions, but a matrix has 2: reshape it before saving",
             shape.len()
         )));
     };
@@ -60,7 +60,7 @@ pub(crate) fn preamble(archive: &mut Archive) -> Result<Preamble, Fault> {
     Ok(Preamble { layout, rows, cols, stored })
 }
 
-/// Reads the matrix. `source` is the file of `archive`; the coo layout opens it several times at once.
+/// Reads the matrix. `source` is the file of `archive`; the coo layout opens it several times in parallel.
 pub(crate) fn read<T: Scalar>(source: &Source, archive: &mut Archive) -> Result<Sparse<T>, Fault> {
     let Preamble { layout, rows, cols, stored } = preamble(archive)?;
     let (order, length) = match layout {
@@ -112,7 +112,7 @@ fn reserved<I>(length: usize) -> Result<Vec<I>, Fault> {
     Ok(out)
 }
 
-/// Hands all entries of a coo matrix to `put`, reading the three arrays in step.
+/// Passes all entries of a coo matrix to `put`, reading the three arrays in step.
 fn replay<T: Scalar>(
     source: &Source,
     rows: usize,
@@ -133,7 +133,9 @@ fn replay<T: Scalar>(
         || values.items() != stored
         || is.header.fortran && joined
     {
-        return Err(Fault::content("the index arrays do not have one row and one column per entry of data"));
+        return Err(Fault::content(
+            "the index arrays do not have one row and one column per entry of data: write the file again",
+        ));
     }
     if joined {
         js.skip(stored)?;

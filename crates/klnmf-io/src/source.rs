@@ -1,4 +1,4 @@
-//! Where the bytes come from: a file that can be opened again and again, or a pipe kept in memory.
+//! The source of the bytes: a file that can be opened several times, or a pipe read into memory.
 
 use crate::error::Fault;
 use flate2::bufread::MultiGzDecoder;
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
-/// Deflate cannot blow data up by more than 1032:1, so a stream is never longer than this many times the file.
+/// Deflate expands data by at most 1032:1, so a stream is at most this many times longer than the file.
 pub(crate) const INFLATION: u64 = 1040;
 
 const BUFFER: usize = 1 << 17;
@@ -18,7 +18,7 @@ pub(crate) enum Source {
     Memory(Vec<u8>),
 }
 
-/// Bytes that can be read from any place.
+/// Bytes that can be read from any position.
 pub(crate) trait ReadSeek: Read + Seek {}
 impl<R: Read + Seek> ReadSeek for R {}
 
@@ -26,7 +26,7 @@ impl<R: Read + Seek> ReadSeek for R {}
 pub(crate) type Seekable<'a> = BufReader<Box<dyn ReadSeek + 'a>>;
 
 impl Source {
-    /// Looks at the path; what is not a regular file can be read only once and is read here.
+    /// Opens the path. A pipe can be read only once, so it is read here.
     pub(crate) fn new(path: &Path) -> Result<Self, Fault> {
         let file = File::open(path).map_err(Fault::Io)?;
         let metadata = file.metadata().map_err(Fault::Io)?;
@@ -41,7 +41,7 @@ impl Source {
         Ok(Source::Memory(bytes))
     }
 
-    /// Bytes in the file.
+    /// The length of the file in bytes.
     pub(crate) fn len(&self) -> u64 {
         match self {
             Source::File { len, .. } => *len,
@@ -49,7 +49,7 @@ impl Source {
         }
     }
 
-    /// The bytes as they are.
+    /// The raw bytes.
     pub(crate) fn open(&self) -> io::Result<Seekable<'_>> {
         let raw: Box<dyn ReadSeek> = match self {
             Source::File { path, .. } => Box::new(File::open(path)?),
@@ -75,7 +75,7 @@ pub(crate) struct Stream<'a> {
     pub(crate) length: Length,
 }
 
-/// What is known of the length of a stream before it is read.
+/// The length of a stream, as far as it is known before reading.
 #[derive(Clone, Copy)]
 pub(crate) enum Length {
     Exactly(u64),
@@ -83,7 +83,7 @@ pub(crate) enum Length {
 }
 
 impl Length {
-    /// The most bytes there can be.
+    /// The largest possible number of bytes.
     pub(crate) fn bound(self) -> u64 {
         match self {
             Length::Exactly(bytes) | Length::AtMost(bytes) => bytes,

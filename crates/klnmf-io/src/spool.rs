@@ -1,5 +1,4 @@
-//! A matrix that is kept on disk, column by column, until all of it is there: for one of which nobody knows how large it
-//! will be.
+//! A matrix that is collected on disk, column by column, because its size is not known beforehand.
 
 use crate::Error;
 use crate::npy::{bytes_of, write_header};
@@ -9,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// Columns that have been put aside. The file is hidden, and gone when this is dropped.
+/// Columns stored on disk. The file is hidden, and removed when this is dropped.
 pub struct Spool {
     path: PathBuf,
     file: NewFile,
@@ -19,14 +18,14 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// For columns of `rows` numbers, in a hidden file beside `path`.
+    /// Creates a store for columns of `rows` numbers, in a hidden file beside `path`.
     pub fn beside(path: &Path, rows: usize) -> Result<Self, Error> {
         let file = NewFile::hidden(path)?;
         let out = file.writer().map_err(|why| Error::Write { path: path.to_owned(), why })?;
         Ok(Self { path: path.to_owned(), file, out, rows, cols: 0 })
     }
 
-    /// Puts more columns aside; panics if they have another height.
+    /// Appends columns; panics if they have another height.
     pub fn push(&mut self, columns: &Mat<f64>) -> Result<(), Error> {
         assert_eq!(columns.rows(), self.rows, "rows of every piece");
         self.cols += columns.cols();
@@ -52,9 +51,7 @@ impl Spool {
         file.rewind()?;
         let copied = io::copy(file, out)?;
         if copied != 8 * (self.rows * self.cols) as u64 {
-            return Err(io::Error::other(
-                "the columns that were put aside have been changed by another program",
-            ));
+            return Err(io::Error::other("another program has changed the temporary file with the columns"));
         }
         Ok(())
     }

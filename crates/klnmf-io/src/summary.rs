@@ -1,4 +1,4 @@
-//! What a file holds, without loading it where its format allows.
+//! The content of a file, without loading it if the format allows.
 
 use crate::archive::Archive;
 use crate::error::{Error, Fault};
@@ -10,14 +10,14 @@ use crate::source::Source;
 use crate::{model, mtx, text};
 use std::path::Path;
 
-/// What [`peek`] found.
+/// The result of [`peek`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// The kind of file in words, such as `numpy array`.
+    /// The kind of file, such as `numpy array`.
     pub kind: String,
     /// Rows and columns of the matrix; of W·H for a model. None if the file holds no matrix or several.
     pub shape: Option<(u64, u64)>,
-    /// Numbers stored in the file: all if dense, those written down if sparse.
+    /// Numbers stored in the file: all if dense, the listed ones if sparse.
     pub stored: Option<u64>,
     /// Type of the numbers as the file names it, such as `<f8` or `integer`.
     pub dtype: Option<String>,
@@ -40,7 +40,8 @@ pub struct ArrayInfo {
     pub shape: Vec<u64>,
 }
 
-/// Says what a file holds. Only csv, tsv and txt are read in full, as only the last line tells their size.
+/// Says what a file holds. Only csv, tsv and txt are read in full, because their size is not known before the
+/// last line.
 pub fn peek(path: &Path) -> Result<Summary, Error> {
     look(path).map_err(|fault| fault.at(path))
 }

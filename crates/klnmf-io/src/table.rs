@@ -1,4 +1,4 @@
-//! A matrix as it came from a file.
+//! A matrix that was read from a file.
 
 use crate::error::{Error, Fault};
 use crate::format::Format;
@@ -46,7 +46,7 @@ impl<T: Scalar> Stored<T> {
         self.view().cols()
     }
 
-    /// The transposed matrix: rearranged in memory if dense, free if sparse.
+    /// The transposed matrix: rearranged in memory if dense, at no cost if sparse.
     pub fn transpose(self) -> Self {
         match self {
             Stored::Dense(matrix) => Stored::Dense(matrix.transpose()),
@@ -62,9 +62,10 @@ impl<T: Scalar> Table<T> {
     }
 }
 
-/// Reads a matrix; the extension of the name tells the format, see the [crate documentation](crate).
+/// Reads a matrix. The extension of the name gives the format; see the [crate documentation](crate).
 ///
-/// Negative numbers and NaN are let through: the core library's check names the first one with its position.
+/// Negative numbers and NaN are accepted here: the core library's check reports the first one with its
+/// position.
 pub fn read<T: Scalar>(path: &Path) -> Result<Table<T>, Error> {
     load(path).map_err(|fault| fault.at(path))
 }
@@ -80,7 +81,7 @@ impl<T: Scalar> Stored<T> {
         match self {
             Stored::Dense(matrix) => Ok(matrix),
             Stored::Sparse(_) => Err(Fault::content(
-                "the matrix is sparse where a dense one is needed: save it with .toarray()",
+                "the matrix is sparse, but a dense one is needed: save it with .toarray()",
             )
             .at(path)),
         }
@@ -88,7 +89,7 @@ impl<T: Scalar> Stored<T> {
 }
 
 fn load<T: Scalar>(path: &Path) -> Result<Table<T>, Fault> {
-    // A file that is not there is told before a name that says nothing.
+    // A missing file is reported before an unknown extension.
     let source = Source::new(path)?;
     let format = Format::of(path)?;
     let table = match format {

@@ -1,8 +1,8 @@
-//! Numbers in rows of cells: csv, tsv and their kin.
+//! Text tables of numbers: csv, tsv and similar formats.
 //!
-//! The first line is a header if any of its cells is not a number. The first column holds names if its first cell below
-//! the header is text, if the header leaves its own first cell empty, or if the header is one cell shorter than
-//! the lines below it, as R writes it.
+//! The first line is a header if any of its cells is not a number. The first column holds names if its first
+//! cell below the header is text, if the header leaves its own first cell empty, or if the header is one cell
+//! shorter than the lines below it, as R writes it.
 
 use crate::error::{Error, Fault, quoted};
 use crate::format::Format;
@@ -37,7 +37,7 @@ fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| *byte == b' ')
 }
 
-/// The first line, if it is no data.
+/// The first line, if it is not data.
 struct Header {
     cells: Vec<String>,
     line: u64,
@@ -52,7 +52,7 @@ struct Rows<T> {
     first_line: u64,
     named: bool,
     names: Vec<String>,
-    /// Row after row.
+    /// The numbers, row by row.
     numbers: Vec<T>,
 }
 
@@ -70,7 +70,7 @@ impl<T: Scalar> Rows<T> {
         Ok(rows)
     }
 
-    /// Takes a line with data.
+    /// Adds a line with data.
     fn push(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
         if self.cells == 0 {
             self.settle(&texts(self.separator, line, number)?, number)?;
@@ -93,7 +93,7 @@ impl<T: Scalar> Rows<T> {
         }
         if count != self.cells {
             let what = format!(
-                "the number of cells is {count}, but {} in line {}: every line needs the same",
+                "the number of cells is {count}, but {} in line {}: give every line the same number",
                 self.cells, self.first_line
             );
             return Err(Fault::line(number, what));
@@ -101,7 +101,7 @@ impl<T: Scalar> Rows<T> {
         Ok(())
     }
 
-    /// Decides on row names, now that the first line with data is here.
+    /// Decides whether there are row names, at the first line with data.
     fn settle(&mut self, cells: &[String], line: u64) -> Result<(), Fault> {
         (self.cells, self.first_line) = (cells.len(), line);
         let (Some(header), Some(first)) = (&self.header, cells.first()) else {
@@ -113,18 +113,19 @@ impl<T: Scalar> Rows<T> {
             self.named = true;
         } else if titles != cells.len() {
             let what = format!(
-                "the number of cells is {}, but {titles} in the header in line {}: every line needs the same",
+                "the number of cells is {}, but {titles} in the header in line {}: give every line the same \
+                 number",
                 cells.len(),
                 header.line
             );
             return Err(Fault::line(line, what));
         } else {
             self.named = titles > 1 && (corner.is_empty() || is_name(first));
-            // "a,1,2" above "b,3,4" reads equally well with and without a header, so neither is silently assumed.
+            // "a,1,2" above "b,3,4" could have a header or not, so neither is assumed silently.
             if self.named && !corner.is_empty() && header.cells.iter().skip(1).all(|cell| is_number(cell)) {
                 let what = format!(
-                    "after {} come numbers only, so this may be a header or data: if a header, empty its first cell; \
-                     if data, put a header above it",
+                    "after {} there are only numbers, so this may be a header or data: if a header, empty \
+                     its first cell; if data, add a header above it",
                     quoted(corner.as_bytes())
                 );
                 return Err(Fault::line(header.line, what));
@@ -133,7 +134,7 @@ impl<T: Scalar> Rows<T> {
         Ok(())
     }
 
-    /// A column of numbers that begins with a slip of the pen must not pass for one of names.
+    /// A column of numbers with a typing error in its first cell must not be taken for a column of names.
     fn check_names(&self) -> Result<(), Fault> {
         let corner = self.header.as_ref().filter(|header| header.cells.len() == self.cells);
         let told_by_cell =
@@ -143,8 +144,8 @@ impl<T: Scalar> Rows<T> {
                 if told_by_cell && !rest.is_empty() && rest.iter().all(|name| is_number(name)) =>
             {
                 let what = format!(
-                    "{} is not a number though all cells below it are: correct it, or empty the first cell of the \
-                     header if this column holds names",
+                    "{} is not a number, but all cells below it are: correct it, or empty the first cell of \
+                     the header if this column holds names",
                     quoted(first.as_bytes())
                 );
                 Err(Fault::Cell { line: self.first_line, column: 1, what })
@@ -160,7 +161,7 @@ impl<T: Scalar> Rows<T> {
         self.check_names()?;
         let cols = self.cells - usize::from(self.named);
         let rows = self.numbers.len().checked_div(cols).unwrap_or(0);
-        // Row after row is column after column of the transposed matrix.
+        // The rows are the columns of the transposed matrix.
         let matrix = Mat::new(cols, rows, self.numbers)?.transpose();
         let col_names = self.header.map(|header| {
             let skipped = header.cells.len() - cols.min(header.cells.len());
@@ -187,26 +188,26 @@ fn has_decimal_comma(cell: &[u8]) -> bool {
     cell.contains(&b',') && number::real(&with_point).is_some()
 }
 
-/// Whether a cell can only be meant as a name, and not as a number gone wrong.
+/// Whether a cell can only be a name, and not a mistyped number.
 fn is_name(cell: &str) -> bool {
     !cell.is_empty() && !is_number(cell) && !has_decimal_comma(cell.as_bytes())
 }
 
-/// What is wrong with a cell that should be a number.
+/// The error for a cell that should be a number.
 fn not_a_number(cell: &[u8], separator: Separator) -> String {
     let shown = quoted(cell);
     if cell.is_empty() {
-        "the cell is empty: write 0 if that is meant".into()
+        "the cell is empty: write 0 if you mean 0".into()
     } else if has_decimal_comma(cell) {
         format!("{shown} has a decimal comma: write a decimal point")
     } else if separator == Separator::Byte(b',') && cell.contains(&b';') {
-        format!("{shown} is not a number: separate cells by commas only and write decimals with a point")
+        format!("{shown} is not a number: separate cells with commas only, and write decimals with a point")
     } else {
-        format!("{shown} is not a number: replace it by one, or remove its line or column")
+        format!("{shown} is not a number: correct it, or remove its line or column")
     }
 }
 
-/// What stands between two cells.
+/// The separator of two cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Separator {
     Byte(u8),
@@ -215,7 +216,7 @@ enum Separator {
 }
 
 impl Separator {
-    /// The separator that the first line shows.
+    /// Detects the separator from the first line.
     fn of(line: &[u8], format: Format) -> Self {
         let first_of =
             |candidates: &[u8]| candidates.iter().copied().find(|byte| outside_quotes(line, *byte));
@@ -254,7 +255,7 @@ impl<'a> Cells<'a> {
         Self { rest: Some(line), separator }
     }
 
-    /// Goes on after a separator at `end`, or to the end if there is none.
+    /// Continues after a separator at `end`, or to the end of the line if there is none.
     fn go_on(&mut self, rest: &'a [u8], end: usize) {
         self.rest = rest.get(end + 1..).map(|next| match self.separator {
             Separator::Space => next.trim_ascii_start(),
@@ -268,13 +269,15 @@ impl<'a> Cells<'a> {
         Cow::Borrowed(rest.get(..end).unwrap_or_default())
     }
 
-    /// The cell that begins after an opening quote; a doubled quote stands for one.
+    /// The cell after an opening quote; a doubled quote stands for one.
     fn quoted(&mut self, rest: &'a [u8]) -> Result<Cow<'a, [u8]>, &'static str> {
         let mut cell = Vec::new();
         let mut at = 0;
         loop {
             match (rest.get(at), rest.get(at + 1)) {
-                (None, _) => return Err("a quote is not closed: a cell cannot go on in the next line"),
+                (None, _) => {
+                    return Err("a quote is not closed: close it; a cell cannot continue on the next line");
+                }
                 (Some(b'"'), Some(b'"')) => {
                     cell.push(b'"');
                     at += 2;
@@ -289,7 +292,7 @@ impl<'a> Cells<'a> {
         let after = rest.get(at + 1..).unwrap_or_default();
         let end = after.iter().position(|byte| self.separator.is(*byte)).unwrap_or(after.len());
         if !after.iter().take(end).all(|byte| *byte == b' ') {
-            return Err("there is text between a closing quote and the end of its cell");
+            return Err("there is text between a closing quote and the end of its cell: remove it");
         }
         self.go_on(after, end);
         Ok(Cow::Owned(cell))
@@ -312,7 +315,7 @@ impl<'a> Iterator for Cells<'a> {
     }
 }
 
-/// Writes a matrix as comma-separated text that [`read`](crate::read) takes back unchanged, names included.
+/// Writes a matrix as comma-separated text that [`read`](crate::read) reads back unchanged, with its names.
 pub fn write_csv<T: Scalar>(
     path: &Path,
     matrix: &Mat<T>,
@@ -337,7 +340,7 @@ fn write<T: Scalar>(
     col_names: Option<&[String]>,
 ) -> io::Result<()> {
     if row_names.is_some() || col_names.is_some() {
-        // Row names need a header to be told from one, so columns without names get numbers.
+        // A file with row names needs a header, so columns without names get numbers.
         let number = |j: usize| (j + 1).to_string();
         let title = |j: usize| {
             col_names.and_then(|names| names.get(j)).map_or_else(|| number(j), |name| escaped(name))
@@ -355,7 +358,7 @@ fn write<T: Scalar>(
     Ok(())
 }
 
-/// The name in quotes, with line breaks, which no reader of lines can take, as spaces.
+/// The name in quotes. Line breaks become spaces, because the reader works line by line.
 fn escaped(name: &str) -> String {
     format!("\"{}\"", name.replace(['\n', '\r'], " ").replace('"', "\"\""))
 }

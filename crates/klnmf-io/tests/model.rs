@@ -67,7 +67,7 @@ fn a_model_is_no_data() {
     write_model(&file.path, &model()).unwrap();
     assert_eq!(
         message(read::<f64>(&file.path)),
-        "model.npz: this is a klnmf model (W and H), where a data matrix is expected"
+        "model.npz: this is a klnmf model (W and H), but a data matrix is needed: give the file of V"
     );
     let summary = peek(&file.path).unwrap();
     assert_eq!(
@@ -82,7 +82,7 @@ fn a_model_is_no_data() {
 fn refusals() {
     assert_eq!(
         message(read_model::<f64>(&fixture("one.npz"))),
-        "one.npz: this is no klnmf model: it has no array W"
+        "one.npz: this is not a klnmf model: it has no array W"
     );
     let file = temporary("model.npz", b"old");
     let wrong = Model { h: Mat::zeros(3, 4), ..model() };

@@ -67,20 +67,20 @@ fn banners() {
     let oblong = "%%MatrixMarket matrix coordinate real symmetric\n%\n2 3 1\n1 1 1\n";
     assert_eq!(
         refused("a.mtx", oblong.as_bytes()),
-        "a.mtx, line 3: a symmetric matrix must be square, this one is 2 × 3"
+        "a.mtx, line 3: a symmetric matrix must be square, but this one is 2 × 3: correct the size line"
     );
 }
 
 #[test]
 fn entries() {
-    assert_eq!(general(""), "a.mtx: the file ends before the size line");
+    assert_eq!(general(""), "a.mtx: the file ends before the size line: copy it again");
     assert_eq!(
         general("2 2\n"),
-        "a.mtx, line 2: \"2 2\" is no size line: it must be the numbers of rows, columns and entries"
+        "a.mtx, line 2: \"2 2\" is not a size line: it must hold the numbers of rows, columns and entries"
     );
     assert_eq!(
         general("2 2 1\n0 1 5\n"),
-        "a.mtx, line 3: entry (0, 1): rows and columns are counted from 1 in this format"
+        "a.mtx, line 3: entry (0, 1) is outside the matrix: this format counts rows and columns from 1"
     );
     assert_eq!(
         general("2 2 1\n% note\n\n3 1 5\n"),
@@ -88,26 +88,26 @@ fn entries() {
     );
     assert_eq!(
         general("2 2 1\n1 1 x\n"),
-        "a.mtx, line 3: \"1 1 x\" is no entry: it must be row, column and value"
+        "a.mtx, line 3: \"1 1 x\" is not an entry: it must hold row, column and value"
     );
     assert_eq!(
         general("2 2 1\n1 1\n"),
-        "a.mtx, line 3: \"1 1\" is no entry: it must be row, column and value"
+        "a.mtx, line 3: \"1 1\" is not an entry: it must hold row, column and value"
     );
     assert_eq!(
         general("2 2 1\n-1 1 3\n"),
-        "a.mtx, line 3: \"-1 1 3\" is no entry: it must be row, column and value"
+        "a.mtx, line 3: \"-1 1 3\" is not an entry: it must hold row, column and value"
     );
     assert_eq!(
         general("2 2 1\n1 1 3\n2 2 4\n"),
-        "a.mtx, line 4: more entries than the 1 the size line promises: correct that line"
+        "a.mtx, line 4: there are more entries than the 1 of the size line: correct that line"
     );
     assert_eq!(
         general("2 2 3\n1 1 3\n2 2 4\n"),
-        "a.mtx: the size line promises 3 entries but the file ends after 2: it is cut short, or the line is wrong"
+        "a.mtx: the size line says 3 entries but the file ends after 2: copy the file again, or correct the line"
     );
     let array = "%%MatrixMarket matrix array real general\n2 2\n1\n2\nx\n4\n";
-    assert_eq!(refused("a.mtx", array.as_bytes()), "a.mtx, line 5: \"x\" is not a number");
+    assert_eq!(refused("a.mtx", array.as_bytes()), "a.mtx, line 5: \"x\" is not a number: correct it");
 }
 
 #[test]

@@ -29,8 +29,11 @@ fn a_vector_is_a_column() {
 #[test]
 fn arrays_that_are_no_matrix() {
     let cases = [
-        ("cube", "the array has shape (2, 3, 4) and 3 dimensions, a matrix has 2: reshape it before saving"),
-        ("scalar", "the array has shape () and 0 dimensions, a matrix has 2: reshape it before saving"),
+        (
+            "cube",
+            "the array has shape (2, 3, 4) and 3 dimensions, but a matrix has 2: reshape it before saving",
+        ),
+        ("scalar", "the array has shape () and 0 dimensions, but a matrix has 2: reshape it before saving"),
         ("complex", "elements of type \"<c16\" are not real numbers: save the array with .astype(\"f8\")"),
         ("object", "elements of type \"|O\" are not real numbers: save the array with .astype(\"f8\")"),
         ("text", "elements of type \"<U2\" are not real numbers: save the array with .astype(\"f8\")"),
@@ -53,12 +56,15 @@ fn damaged_files() {
         refused("a.npy.gz", &gzip(&good[..length]));
     }
     assert_eq!(refused("a.npy", b""), "a.npy: the file is empty");
-    assert_eq!(refused("a.npy", b"1,2\n"), "a.npy: this is no numpy array: write it with numpy.save");
-    assert_eq!(refused("a.npy", &[&good, &b"xy"[..]].concat()), "a.npy: 2 bytes too many after the array");
+    assert_eq!(refused("a.npy", b"1,2\n"), "a.npy: this is not a numpy array: write it with numpy.save");
+    assert_eq!(
+        refused("a.npy", &[&good, &b"xy"[..]].concat()),
+        "a.npy: there are 2 bytes too many after the array: write the file again"
+    );
     let packed = gzip(&[&good, &b"x"[..]].concat());
     assert_eq!(
         refused("a.npy.gz", &packed),
-        "a.npy.gz: there are more bytes after the array than its header says"
+        "a.npy.gz: there are bytes after the end of the array: write the file again"
     );
 }
 
@@ -74,7 +80,10 @@ fn monstrous_claims() {
         }
     }
     let endless = b"\x93NUMPY\x02\x00\xff\xff\xff\xff{";
-    assert_eq!(refused("a.npy", endless), "a.npy: the header claims 4294967295 bytes: the file is damaged");
+    assert_eq!(
+        refused("a.npy", endless),
+        "a.npy: the header claims 4294967295 bytes: the file is damaged, copy it again"
+    );
     let nested = [&b"\x93NUMPY\x01\x00\xff\xff"[..], &vec![b'('; 65535]].concat();
     assert!(refused("a.npy", &nested).contains("not one that numpy writes"));
 }
@@ -133,8 +142,8 @@ fn peeking() {
 #[test]
 fn names_and_paths() {
     assert!(message(read::<f64>(&fixture("missing.npy"))).starts_with("cannot read "));
-    let unknown = "unknown kind of file: the name must end in .npy, .npz, .mtx, .csv, .tsv or .txt, all but .npz also \
-                   with .gz after it";
+    let unknown = "unknown file format: the name must end in .npy, .npz, .mtx, .csv, .tsv or .txt; all but .npz may end \
+                   in .gz after that";
     assert_eq!(refused("a.xlsx", b""), format!("a.xlsx: {unknown}"));
     assert_eq!(refused("a.gz", b""), format!("a.gz: {unknown}"));
     assert_eq!(refused("a\nb", b""), format!("a\\nb: {unknown}"));

@@ -38,11 +38,11 @@ fn sparse_refusals() {
     }
     assert_eq!(
         message(read::<f64>(&fixture("coo_negative.npz"))),
-        "coo_negative.npz: array row: index -1 is outside 0 to 2: the matrix is damaged"
+        "coo_negative.npz: array row: index -1 is outside 0 to 2: the matrix is damaged, write the file again"
     );
     assert_eq!(
         message(read::<f64>(&fixture("coo_outside.npz"))),
-        "coo_outside.npz: array col: index 4 is outside 0 to 3: the matrix is damaged"
+        "coo_outside.npz: array col: index 4 is outside 0 to 3: the matrix is damaged, write the file again"
     );
     assert!(message(read_dense::<f64>(&fixture("csr.npz"))).contains("save it with .toarray()"));
 }
@@ -61,7 +61,7 @@ fn dense_arrays() {
     );
     assert_eq!(
         message(read::<f64>(&fixture("none.npz"))),
-        "none.npz: the archive has no array with two dimensions"
+        "none.npz: the archive has no array with two dimensions: save the matrix as V"
     );
 }
 
@@ -80,7 +80,7 @@ fn peeking() {
 #[test]
 fn damaged_archives() {
     assert_eq!(refused("a.npz", b""), "a.npz: the file is empty");
-    assert!(refused("a.npz", b"1,2").contains("this is no npz archive"));
+    assert!(refused("a.npz", b"1,2").contains("this is not an npz archive"));
     for name in ["csr.npz", "coo.npz", "csr_array.npz", "v.npz", "one.npz"] {
         let good = fs::read(fixture(name)).unwrap();
         for length in 0..good.len() {

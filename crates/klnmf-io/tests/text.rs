@@ -91,61 +91,65 @@ fn refusals() {
         (
             "a.csv",
             "x,y\n1o,2\n3,4\n",
-            ", line 2, column 1: \"1o\" is not a number though all cells below it are: correct it, or empty the first cell of the header if this column holds names",
+            ", line 2, column 1: \"1o\" is not a number, but all cells below it are: correct it, or empty the first cell of the header if this column holds names",
         ),
-        ("a.csv", "x,y\n,2\n3,4\n", ", line 2, column 1: the cell is empty: write 0 if that is meant"),
+        ("a.csv", "x,y\n,2\n3,4\n", ", line 2, column 1: the cell is empty: write 0 if you mean 0"),
         ("a.csv", "", ": the file has no lines with numbers"),
         ("a.csv", "\n# note\n", ": the file has no lines with numbers"),
         ("a.csv", "x,y\n", ": the file has a header but no lines with numbers"),
         (
             "a.csv",
             "1,2\n3,abc\n",
-            ", line 2, column 2: \"abc\" is not a number: replace it by one, or remove its line or column",
+            ", line 2, column 2: \"abc\" is not a number: correct it, or remove its line or column",
         ),
         (
             "a.csv",
             "\n1,2\n\n# late\n",
-            ", line 4, column 1: \"# late\" is not a number: replace it by one, or remove its line or column",
+            ", line 4, column 1: \"# late\" is not a number: correct it, or remove its line or column",
         ),
-        ("a.csv", "x,y\n1,2\n,4\n", ", line 3, column 1: the cell is empty: write 0 if that is meant"),
+        ("a.csv", "x,y\n1,2\n,4\n", ", line 3, column 1: the cell is empty: write 0 if you mean 0"),
         (
             "a.csv",
             "1,2\n3,4,5\n",
-            ", line 2: the number of cells is 3, but 2 in line 1: every line needs the same",
+            ", line 2: the number of cells is 3, but 2 in line 1: give every line the same number",
         ),
         (
             "a.csv",
             "1,2\n3\n",
-            ", line 2: the number of cells is 1, but 2 in line 1: every line needs the same",
+            ", line 2: the number of cells is 1, but 2 in line 1: give every line the same number",
         ),
         (
             "a.csv",
             "x,y,z\n1\n",
-            ", line 2: the number of cells is 1, but 3 in the header in line 1: every line needs the same",
+            ", line 2: the number of cells is 1, but 3 in the header in line 1: give every line the same number",
         ),
         ("a.csv", "x;y\n1,5;2\n", ", line 2, column 1: \"1,5\" has a decimal comma: write a decimal point"),
         ("a.tsv", "1\t2\n1,5\t2\n", ", line 2, column 1: \"1,5\" has a decimal comma: write a decimal point"),
         (
             "a.csv",
             "x,y\n1,5;2\n",
-            ", line 2, column 2: \"5;2\" is not a number: separate cells by commas only and write decimals with a point",
+            ", line 2, column 2: \"5;2\" is not a number: separate cells with commas only, and write decimals with a point",
         ),
-        ("a.csv", "x,y\n\"a,1\n", ", line 2: a quote is not closed: a cell cannot go on in the next line"),
+        (
+            "a.csv",
+            "x,y\n\"a,1\n",
+            ", line 2: a quote is not closed: close it; a cell cannot continue on the next line",
+        ),
         (
             "a.csv",
             "x,y\n\"a\"b,1\n",
-            ", line 2: there is text between a closing quote and the end of its cell",
+            ", line 2: there is text between a closing quote and the end of its cell: remove it",
         ),
         (
             "a.csv",
             "a,1,2\nb,3,4\n",
-            ", line 1: after \"a\" come numbers only, so this may be a header or data: if a header, empty its first \
-             cell; if data, put a header above it",
+            ", line 1: after \"a\" there are only numbers, so this may be a header or data: if a header, empty its first \
+             cell; if data, add a header above it",
         ),
         (
             "a.csv",
             "1\n\u{1}\u{7}\r2\n",
-            ", line 2, column 1: \"\\u{1}\\u{7}\\r2\" is not a number: replace it by one, or remove its line or column",
+            ", line 2, column 1: \"\\u{1}\\u{7}\\r2\" is not a number: correct it, or remove its line or column",
         ),
     ] {
         assert_eq!(refused(name, text.as_bytes()), format!("{name}{what}"));

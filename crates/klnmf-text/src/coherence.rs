@@ -1,14 +1,16 @@
-//! Whether the words of a topic belong together: normalised pointwise mutual information.
+//! The coherence of topics: normalised pointwise mutual information (NPMI).
 //!
-//! NPMI(i, j) = ln(p_ij / (p_i p_j)) / −ln p_ij, where p_i is the share of documents with word i and p_ij of those with both:
-//! 1 if the words occur only together, 0 if they are independent, −1 if they never meet (G. Bouma, 2009).
+//! NPMI(i, j) = ln(p_ij / (p_i p_j)) / −ln p_ij, where p_i is the share of documents with word i and p_ij
+//! that of documents with both. It is 1 if the words only occur together, 0 if they are independent, and −1
+//! if they never occur together (G. Bouma, 2009).
 
 use klnmf::{Matrix, Scalar};
 
-/// The coherence of topics, each given by the rows of its first words in `counts` (words × documents): the mean NPMI of its
-/// pairs of words, and `None` for a topic of fewer than two words.
+/// The coherence of topics, each given by the rows of its top words in `counts` (words × documents): the mean
+/// NPMI of its pairs of words, and `None` for a topic of fewer than two words.
 ///
-/// Only whether a word occurs in a document matters, not how often. A word that occurs nowhere never meets another.
+/// Only whether a word occurs in a document counts, not how often. A word that occurs nowhere never occurs
+/// with another.
 pub fn npmi<'a, T: Scalar>(counts: impl Into<Matrix<'a, T>>, top: &[Vec<usize>]) -> Vec<Option<f64>> {
     let occurrence = Occurrence::new(counts.into(), top);
     let coherence = |words: &Vec<usize>| {
@@ -20,12 +22,12 @@ pub fn npmi<'a, T: Scalar>(counts: impl Into<Matrix<'a, T>>, top: &[Vec<usize>])
     top.iter().map(coherence).collect()
 }
 
-/// For some words, the documents that hold them, a bit for each.
+/// The sets of documents that contain some words, one bit per document.
 struct Occurrence {
     documents: usize,
-    /// Of every word the place of its set, if it has one.
+    /// The position of the set of every word, if it has one.
     place: Vec<Option<usize>>,
-    /// The sets, each of `blocks` numbers, one after the other.
+    /// The sets, each of `blocks` numbers.
     bits: Vec<u64>,
     blocks: usize,
 }

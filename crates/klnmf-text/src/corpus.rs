@@ -1,4 +1,4 @@
-//! How often each word occurs in each document.
+//! Counts of the words in each document.
 
 use crate::{Documents, Error, Frequency, StopWords, words};
 use klnmf::{Order, Sparse};
@@ -8,26 +8,27 @@ use std::collections::HashMap;
 /// Documents as counts of words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Corpus {
-    /// The words that are counted, in the order of their code points.
+    /// The words that are counted, sorted by code points.
     pub words: Vec<String>,
     /// The names of the documents.
     pub documents: Vec<String>,
     /// Words × documents, by columns. A document without any of the words is a column of zeros.
     pub counts: Sparse<f64>,
-    /// What is not counted.
+    /// The words that are left out.
     pub dropped: Dropped,
 }
 
 /// Which words are counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CountOptions {
-    /// A word must occur in at least as many documents; by default in one.
+    /// The smallest number of documents with a word; by default 1.
     pub min_df: Frequency,
-    /// A word must occur in at most as many documents; by default in any number.
+    /// The largest number of documents with a word; by default any.
     pub max_df: Frequency,
-    /// Words never counted; by default none.
+    /// Words that are never counted; by default none.
     pub stop_words: StopWords,
-    /// Of the words that pass the other rules, only that many are kept, those with the most occurrences; by default all.
+    /// The largest number of words; the most frequent ones that pass the other rules are kept. By default
+    /// all.
     pub max_words: Option<usize>,
 }
 
@@ -42,7 +43,8 @@ impl Default for CountOptions {
     }
 }
 
-/// How many different words fell to which rule, each to the first in this order that applies.
+/// How many different words each rule has removed. A word counts for the first rule in this order that
+/// applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// Stop words.
@@ -60,7 +62,7 @@ impl Corpus {
     pub fn count(documents: &Documents, options: &CountOptions) -> Result<Self, Error> {
         let mut ids = HashMap::new();
         let tallies = tally(&documents.texts, |word| {
-            // Four milliards of different words fill the memory before they fill 32 bits.
+            // Four billion different words fill the memory before they fill 32 bits.
             let next = ids.len() as u32;
             Some(*ids.entry(word).or_insert(next))
         });
@@ -79,8 +81,8 @@ impl Corpus {
         })
     }
 
-    /// Counts over a given vocabulary, whose order is that of the rows, as a model needs it to be used on new documents;
-    /// also says how many occurrences are of words that are not in it.
+    /// Counts the words of a given vocabulary, in its order, as needed to use a model on new documents. Also
+    /// returns the number of occurrences of other words.
     pub fn count_known(documents: &Documents, words: &[String]) -> Result<(Sparse<f64>, usize), Error> {
         let ids: HashMap<&str, u32> = words.iter().map(String::as_str).zip(0..).collect();
         let mut unknown = 0;
@@ -93,10 +95,10 @@ impl Corpus {
     }
 }
 
-/// The words of one document, by number, and how often each occurs.
+/// The words of one document by number, and how often each occurs.
 type Tally = Box<[(u32, u32)]>;
 
-/// Numbers and counts the words of every text; a word without a number is passed over.
+/// Numbers and counts the words of every text; a word without a number is skipped.
 fn tally(texts: &[String], mut number: impl FnMut(String) -> Option<u32>) -> Vec<Tally> {
     let mut ids = Vec::new();
     let one = |text: &String| {
@@ -108,7 +110,7 @@ fn tally(texts: &[String], mut number: impl FnMut(String) -> Option<u32>) -> Vec
     texts.iter().map(one).collect()
 }
 
-/// The tallies as columns, every word in the row that it is given, or left out.
+/// The tallies as columns, with every word in its given row, or left out.
 fn matrix(
     rows: usize,
     tallies: &[Tally],
@@ -126,7 +128,7 @@ fn matrix(
     })
 }
 
-/// All words, by number, before any rule.
+/// All words by number, before any rule.
 struct Vocabulary {
     words: Vec<String>,
     /// In how many documents each occurs.

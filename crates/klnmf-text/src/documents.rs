@@ -1,4 +1,4 @@
-//! Texts with names, as they came from a folder or a file.
+//! Named texts from a folder or a file.
 
 use crate::Error;
 use crate::error::one_line;
@@ -7,14 +7,15 @@ use crate::{folder, records, table};
 use std::fs;
 use std::path::Path;
 
-/// Texts, their names, and what the user should know of how they were read.
+/// Texts, their names, and notes for the user on how they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Documents {
-    /// One name per text: a path, a number of a line or row, or what the column of [`ReadOptions::id`] says.
+    /// One name per text: a path, the number of a line or row, or the value of the column
+    /// [`ReadOptions::id`].
     pub names: Vec<String>,
     /// The texts.
     pub texts: Vec<String>,
-    /// What was left out or guessed, one line each.
+    /// Notes on what was left out or guessed, one line each.
     pub notes: Vec<String>,
 }
 
@@ -24,7 +25,7 @@ impl Documents {
         self.texts.push(text);
     }
 
-    /// Notes what holds for some files: `one` follows the name of the only one, `many` the number of several.
+    /// Adds a note on some files: `one` follows the name of a single file, `many` the number of several.
     pub(crate) fn note(&mut self, files: &[String], one: &str, many: &str) {
         self.notes.extend(match files {
             [] => None,
@@ -33,14 +34,14 @@ impl Documents {
         });
     }
 
-    /// Notes which files were not UTF-8.
+    /// Adds a note on files that were not UTF-8.
     pub(crate) fn note_guessed(&mut self, files: &[String]) {
         let one = "is not UTF-8 and was read as Windows-1252";
         self.note(files, one, "are not UTF-8 and were read as Windows-1252");
     }
 }
 
-/// Where in a table or in JSON the texts are.
+/// Where the texts are in a table or in JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The column or field with the text; by default `text`, or the only column.
@@ -50,7 +51,7 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// An option that would do nothing is a misunderstanding, and better told than ignored.
+    /// An option without effect is a misunderstanding, so it is an error.
     fn check_unused(&self, path: &Path) -> Result<(), Error> {
         for (option, value) in [("--column", &self.column), ("--id", &self.id)] {
             if value.is_some() {
@@ -62,7 +63,7 @@ impl ReadOptions {
     }
 }
 
-/// How a file is cut into documents.
+/// How a file is split into documents.
 enum Format {
     Lines,
     Table { separator: u8 },
@@ -80,16 +81,16 @@ impl Format {
             "jsonl" | "ndjson" => Ok(Format::Records),
             _ => Err(Error::content(
                 path,
-                "unknown kind of file: give a folder with .txt files, or a file whose name ends in .txt (a document per \
-                 line), .csv, .tsv, .jsonl or .ndjson, also with .gz after it",
+                "unknown file format: give a folder with .txt files, or a file whose name ends in .txt (one \
+                 document per line), .csv, .tsv, .jsonl or .ndjson, also with .gz after that",
             )),
         }
     }
 }
 
-/// Reads documents from a folder or a file; see the [crate documentation](crate) for what is understood.
+/// Reads documents from a folder or a file; see the [crate documentation](crate) for the formats.
 pub fn read_documents(path: &Path, options: &ReadOptions) -> Result<Documents, Error> {
-    // A file that is not there is told before a name that says nothing.
+    // A missing file is reported before an unknown extension.
     if fs::metadata(path).map_err(|why| Error::read(path, why))?.is_dir() {
         options.check_unused(path)?;
         return folder::read(path);
@@ -114,7 +115,7 @@ pub fn read_documents(path: &Path, options: &ReadOptions) -> Result<Documents, E
     Ok(documents)
 }
 
-/// A document per line; an empty line is an empty document, so that numbers agree with those of an editor.
+/// One document per line. An empty line is an empty document, so that numbers agree with those of an editor.
 fn lines(source: &Source) -> Documents {
     let mut documents = Documents::default();
     for (at, line) in source.text.lines().enumerate() {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system would not read the file or folder.
+    /// The operating system could not read the file or folder.
     #[error("cannot read {}: {}", one_line(path.display()), one_line(why))]
     Read {
         /// The file or folder.
@@ -35,7 +35,7 @@ pub enum Error {
         /// What is wrong and what to do.
         what: String,
     },
-    /// An option has a value that makes no sense.
+    /// An option has an invalid value.
     #[error("{}: {}", one_line(quoted(value)), one_line(must))]
     Setting {
         /// The value.
@@ -48,10 +48,10 @@ pub enum Error {
     NoWords {
         /// How many documents there are.
         documents: usize,
-        /// How many words fell to which rule.
+        /// How many words each rule has removed.
         dropped: Dropped,
     },
-    /// The core library does not accept the counts.
+    /// The core library rejects the counts.
     #[error(transparent)]
     Matrix(#[from] klnmf::Error),
 }
@@ -70,7 +70,7 @@ impl Error {
     }
 }
 
-/// What was dropped, with the option that would keep it.
+/// What was left out, with the option that would keep it.
 fn reasons(dropped: &Dropped) -> String {
     let rules = [
         (dropped.stop_words, "stop words (choose other --stop-words)"),
@@ -80,10 +80,10 @@ fn reasons(dropped: &Dropped) -> String {
     ];
     let fell = rules.iter().filter(|(words, _)| *words > 0).map(|(words, rule)| format!("{words} {rule}"));
     let fell: Vec<String> = fell.collect();
-    if fell.is_empty() { "the texts have none".into() } else { format!("dropped were {}", fell.join(", ")) }
+    if fell.is_empty() { "the texts have none".into() } else { format!("left out were {}", fell.join(", ")) }
 }
 
-/// A piece of the input in quotes, cut to a length that fits a message.
+/// A piece of the input in quotes, shortened for a message.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 40;
     match text.char_indices().nth(LONGEST) {
@@ -92,7 +92,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// Says that a named part is not there but others are, and which option names another.
+/// The message that a named part is missing, with the parts that exist and the option to choose one.
 pub(crate) fn missing<'a>(
     part: &str,
     name: &str,
@@ -110,7 +110,7 @@ pub(crate) fn missing<'a>(
     format!("there is no {part} {} but {}: choose with {option} NAME", quoted(name), others.join(", "))
 }
 
-/// The text with everything that could break the line written as an escape.
+/// The text with line breaks and control characters escaped.
 pub(crate) fn one_line(text: impl Display) -> String {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let mut line = String::new();

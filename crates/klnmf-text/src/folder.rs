@@ -1,4 +1,4 @@
-//! A folder with a document per `.txt` file.
+//! A folder with one document per `.txt` file.
 
 use crate::source::Source;
 use crate::{Documents, Error};
@@ -16,8 +16,8 @@ pub(crate) fn read(root: &Path) -> Result<Documents, Error> {
     texts.sort();
     if texts.is_empty() {
         let what = format!(
-            "none of the {found} files in this folder ends in .txt: save each document as one, or give a .csv, .tsv or \
-             .jsonl file"
+            "none of the {found} files in this folder ends in .txt: save each document as one, or give a \
+             .csv, .tsv or .jsonl file"
         );
         return Err(Error::content(root, what));
     }
@@ -49,8 +49,8 @@ pub(crate) fn read(root: &Path) -> Result<Documents, Error> {
     Ok(documents)
 }
 
-/// All files below the folder. Every folder is entered once, so links that lead back do no harm; links come last, so that a
-/// file goes by its own name if it has one here.
+/// All files below the folder. Every folder is entered once, so circular links are harmless. Links come last,
+/// so that a file appears under its own name if it has one here.
 fn files(root: &Path) -> Result<Vec<PathBuf>, Error> {
     let (mut files, mut folders, mut entered) =
         (Vec::new(), VecDeque::from([root.to_owned()]), HashSet::new());
@@ -61,7 +61,8 @@ fn files(root: &Path) -> Result<Vec<PathBuf>, Error> {
         }
         let inner = fs::read_dir(&folder).map_err(failed)?.map(|entry| entry.map(|entry| entry.path()));
         let mut inner = inner.collect::<io::Result<Vec<PathBuf>>>().map_err(failed)?;
-        // Systems list folders as they please; which of two links to one folder comes first must not depend on it.
+        // Systems list folders in any order. Which of two links to a folder comes first must not depend on
+        // it.
         inner.sort();
         for path in inner {
             match path.is_dir() {
@@ -74,13 +75,13 @@ fn files(root: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// Whether this is a `.txt` file; a pipe of such a name would be waited on for ever.
+/// Whether this is a regular `.txt` file; reading from a pipe could wait for ever.
 fn is_text(path: &Path) -> bool {
     let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"));
     named && fs::metadata(path).map_or(true, |metadata| metadata.is_file())
 }
 
-/// The path from the folder on, with `/` on every system.
+/// The path relative to the folder, with `/` on every system.
 fn relative(root: &Path, path: &Path) -> String {
     let parts = path.strip_prefix(root).unwrap_or(path).components();
     parts.map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")

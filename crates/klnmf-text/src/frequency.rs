@@ -1,4 +1,4 @@
-//! In how many documents a word occurs, as a bound that the user sets.
+//! A bound on the number of documents with a word.
 
 use crate::Error;
 use std::fmt;
@@ -16,17 +16,18 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Frequency {
-    /// That many documents.
+    /// A number of documents.
     Documents(usize),
-    /// That part of all documents, from 0 to 1.
+    /// A share of all documents, from 0 to 1.
     Share(f64),
 }
 
-/// A word in 7 of 100 documents has a share of 0.07, though 0.07 · 100 is a bit above 7 in floating point.
+/// Tolerance for rounding: a word in 7 of 100 documents has a share of 0.07, but 0.07 · 100 is slightly above
+/// 7.
 const SLACK: f64 = 1e-9;
 
 impl Frequency {
-    /// The fewest documents that reach this bound.
+    /// The smallest number of documents that reach this bound.
     pub(crate) fn at_least(self, documents: usize) -> usize {
         match self {
             Frequency::Documents(number) => number,
@@ -34,7 +35,7 @@ impl Frequency {
         }
     }
 
-    /// The most documents that keep within this bound.
+    /// The largest number of documents within this bound.
     pub(crate) fn at_most(self, documents: usize) -> usize {
         match self {
             Frequency::Documents(number) => number,
@@ -70,7 +71,7 @@ impl fmt::Display for Frequency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Frequency::Documents(number) => write!(f, "{number}"),
-            // The long form keeps the point of 1.0, which tells it from one document.
+            // The long form keeps the decimal point of 1.0, which distinguishes it from one document.
             Frequency::Share(share) => write!(f, "{share:?}"),
         }
     }

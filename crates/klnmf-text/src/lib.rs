@@ -1,9 +1,10 @@
-//! Texts as counts, for topic models.
+//! Counts the words of texts, for topic models.
 //!
-//! [`read_documents`] takes texts from a folder or a file, [`Corpus::count`] turns them into a sparse matrix of words ×
-//! documents, which klnmf factorises: column k of W is a topic, column j of H says how much of each topic document j
-//! holds. [`hold_out`] and [`npmi`] tell how good a model is: the first sets some occurrences aside which the model must
-//! then predict, the second asks whether the first words of a topic do occur together.
+//! [`read_documents`] reads texts from a folder or a file. [`Corpus::count`] turns them into a sparse matrix
+//! of words × documents, which klnmf factorises: column k of W is a topic, and column j of H holds the
+//! weights of the topics in document j. [`hold_out`] and [`npmi`] measure a model: the first holds out some
+//! occurrences for the model to predict, the second measures how often the top words of a topic occur
+//! together.
 //!
 //! | input | documents |
 //! | --- | --- |
@@ -12,9 +13,10 @@
 //! | `.csv`, `.tsv` | every row, the text in one column |
 //! | `.jsonl`, `.ndjson` | every line, a JSON object with the text in one field |
 //!
-//! Any file may be gzipped, told by its content; a single file may then be called `.txt.gz`. Text is UTF-8, UTF-16 with a
-//! byte order mark, or else Windows-1252. The same texts give the same matrix, to the bit, whatever the order in which the
-//! system lists files. No input makes a reader panic: every error is one line that says what is wrong, where, and what to do.
+//! Any file may be gzipped, which is detected by content; a single file may then be named `.txt.gz`. Text is
+//! UTF-8, UTF-16 with a byte order mark, or else Windows-1252. The same texts give the same matrix, bit for
+//! bit, in whatever order the system lists files. No input makes a reader panic: every error is one line that
+//! says what is wrong, where, and what to do.
 //!
 //! ```
 //! use klnmf_text::{Corpus, CountOptions, ReadOptions, StopWords, read_documents};

@@ -1,11 +1,11 @@
-//! A document per line of JSON.
+//! One document per line of JSON.
 
 use crate::error::{missing, quoted};
 use crate::source::Source;
 use crate::{Documents, Error, ReadOptions};
 use serde_json::{Map, Value};
 
-/// The documents of a file with an object per line; blank lines are skipped.
+/// The documents of a file with one object per line; blank lines are skipped.
 pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Documents, Error> {
     let mut documents = Documents::default();
     for (number, line) in (1..).zip(source.text.lines()) {
@@ -49,7 +49,7 @@ fn unfit(fields: &Map<String, Value>, name: &str, wanted: &str, option: &str) ->
 fn not_an_object(why: serde_json::Error) -> String {
     let column = why.column();
     let why = why.to_string();
-    // The parser sees one line at a time and would call each of them line 1.
+    // The parser sees one line at a time and reports each as line 1.
     let reason = why.split(" at line ").next().unwrap_or_default();
     format!(
         "not a JSON object at column {column} ({reason}): every line must be one, as in {{\"text\": \"…\"}}"

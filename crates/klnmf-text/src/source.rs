@@ -12,7 +12,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 pub(crate) struct Source<'a> {
     pub(crate) path: &'a Path,
     pub(crate) text: String,
-    /// Whether the file was not UTF-8 and so taken for Windows-1252.
+    /// Whether the file was not UTF-8 and was read as Windows-1252.
     pub(crate) guessed: bool,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Source<'a> {
     /// Reads a file that must be text.
     pub(crate) fn read(path: &'a Path) -> Result<Self, Error> {
         Self::try_read(path)?
-            .ok_or_else(|| Error::content(path, "this is binary data and not text: save it as text in UTF-8"))
+            .ok_or_else(|| Error::content(path, "this is binary data, not text: save it as text in UTF-8"))
     }
 
     /// The error that this file as a whole is wrong.
@@ -54,8 +54,8 @@ fn content(path: &Path) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// The text, and whether its encoding was guessed; `None` for binary data, which a zero byte gives away unless a byte
-/// order mark says that characters have two bytes.
+/// The text, and whether its encoding was guessed; `None` for binary data. A zero byte means binary data,
+/// unless a byte order mark says that characters have two bytes.
 fn decoded(bytes: Vec<u8>) -> Option<(String, bool)> {
     let mark = Encoding::for_bom(&bytes);
     let wide = mark.is_some_and(|(encoding, _)| encoding != UTF_8);

@@ -1,4 +1,4 @@
-//! Counts parted in two, one part to learn from and one to be predicted (document completion).
+//! Splits counts into a part to learn from and a part to predict (document completion).
 
 use crate::Error;
 use klnmf::{Matrix, Order, Sparse};
@@ -6,15 +6,17 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::borrow::Cow;
 
-/// Counts above this are thinned by the normal approximation of the binomial distribution, which is excellent there, instead of
-/// drawing a number for each occurrence.
+/// Counts above this are split with the normal approximation of the binomial distribution, which is accurate
+/// there, instead of drawing a number for each occurrence.
 const MANY: f64 = 10_000.0;
 
-/// Parts the counts in (train, held): every single occurrence of a word is held out with probability `share`, independently
-/// of all others. Train + held = counts; of a count that is not whole the fraction stays in train.
+/// Splits the counts into (train, held): every occurrence of a word is held out with probability `share`,
+/// independently of all others. Train + held = counts; the fraction of a count that is not an integer stays
+/// in train.
 ///
-/// If counts are Poisson, so are both parts, and they are independent: what the model says of train can be judged on held,
-/// scaled by share / (1 − share). The same seed gives the same parts, whether the counts are stored by rows or columns.
+/// If counts are Poisson, both parts are Poisson and independent, so a model of train can be tested on held,
+/// scaled by share / (1 − share). The same seed gives the same parts, whether the counts are stored by rows
+/// or columns.
 pub fn hold_out(counts: &Sparse<f64>, share: f64, seed: u64) -> Result<(Sparse<f64>, Sparse<f64>), Error> {
     if !(0.0..=1.0).contains(&share) {
         return Err(Error::setting(share, "the share to hold out must lie between 0 and 1"));
@@ -36,15 +38,16 @@ pub fn hold_out(counts: &Sparse<f64>, share: f64, seed: u64) -> Result<(Sparse<f
     Ok((with_values(view, &train)?, with_values(view, &held)?))
 }
 
-/// How many of `count` occurrences are taken: mean and variance of the binomial distribution, a whole number.
+/// How many of `count` occurrences are held out: an integer with the mean and variance of the binomial
+/// distribution.
 fn about(count: f64, share: f64, rng: &mut ChaCha8Rng) -> f64 {
-    // Box and Muller: two uniform numbers make a normal one.
+    // Box and Muller: two uniform numbers give a normal one.
     let (radius, angle): (f64, f64) = (rng.random(), rng.random());
     let normal = (-2.0 * (1.0 - radius).ln()).sqrt() * (std::f64::consts::TAU * angle).cos();
     (count * share + (count * share * (1.0 - share)).sqrt() * normal).round().clamp(0.0, count)
 }
 
-/// The same matrix by columns: the one order in which numbers are drawn.
+/// The same matrix by columns: numbers are always drawn in this order.
 fn by_columns(counts: &Sparse<f64>) -> Result<Cow<'_, Sparse<f64>>, Error> {
     Ok(match counts.view().order() {
         Order::Columns => Cow::Borrowed(counts),

@@ -1,4 +1,4 @@
-//! Words that say nothing about the subject of a text.
+//! Words that are not about the subject of a text.
 
 use crate::source::Source;
 use crate::{Error, words};
@@ -16,14 +16,14 @@ pub enum StopWords {
     None,
     /// Articles, pronouns, prepositions, auxiliaries and conjunctions of English.
     English,
-    /// These words, in the form that [`words`] gives.
+    /// These words, in the form of [`words`].
     Set(HashSet<String>),
 }
 
 impl StopWords {
-    /// Takes `none`, `english`, or the path of a file with a word per line and comments after `#`.
+    /// Parses `none`, `english`, or the path of a file with one word per line and comments after `#`.
     ///
-    /// Lines are taken apart as texts are, so capitals and curly apostrophes do not matter.
+    /// Lines are split like texts, so capitals and curly apostrophes do not matter.
     pub fn parse(option: &str) -> Result<Self, Error> {
         match option {
             "none" => Ok(StopWords::None),
@@ -32,7 +32,7 @@ impl StopWords {
         }
     }
 
-    /// Whether the word is not to be counted.
+    /// Whether the word is left out.
     pub fn contains(&self, word: &str) -> bool {
         match self {
             StopWords::None => false,
@@ -44,7 +44,7 @@ impl StopWords {
 
 fn read(path: &Path) -> Result<HashSet<String>, Error> {
     if !path.exists() {
-        let must = "this is no file: give none, english, or the path of a file with a word per line";
+        let must = "this is not a file: give none, english, or the path of a file with one word per line";
         return Err(Error::setting(path.display(), must));
     }
     let source = Source::read(path)?;

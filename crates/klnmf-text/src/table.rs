@@ -1,4 +1,4 @@
-//! A document per row of a csv or tsv file with a header.
+//! One document per row of a csv or tsv file with a header.
 
 use crate::error::missing;
 use crate::source::Source;
@@ -29,12 +29,12 @@ pub(crate) fn read(source: &Source, separator: u8, options: &ReadOptions) -> Res
     }
     check_closed(source, last)?;
     if documents.texts.is_empty() {
-        return Err(source.wrong("the table has a header but no rows"));
+        return Err(source.wrong("the table has a header but no rows: add one row per document"));
     }
     Ok(documents)
 }
 
-/// Whether the header is separated by semicolons, as where the comma is the decimal mark.
+/// Whether the header is separated by semicolons, which is common where the comma is the decimal mark.
 fn semicolons(source: &Source) -> bool {
     let header = source.text.lines().next().unwrap_or_default();
     header.contains(';') && !header.contains(',')
@@ -49,8 +49,8 @@ fn fault(source: &Source, why: csv::Error) -> Error {
     match why.kind() {
         ErrorKind::UnequalLengths { pos: Some(position), expected_len, len } => {
             let what = format!(
-                "the number of cells is {len}, but {expected_len} in the header: put quotes around a text that holds \
-                 the separator"
+                "the number of cells is {len}, but {expected_len} in the header: put quotes around a text \
+                 that contains the separator"
             );
             source.wrong_line(line_at(&source.text, position.byte() as usize), what)
         }
@@ -58,19 +58,18 @@ fn fault(source: &Source, why: csv::Error) -> Error {
     }
 }
 
-/// A quote that is never closed takes all lines after it into one text. The last row then spans several lines and has an
+/// An unclosed quote puts all lines after it into one text. The last row then spans several lines and has an
 /// odd number of quotes.
 fn check_closed(source: &Source, last: usize) -> Result<(), Error> {
     let row = source.text.get(last..).unwrap_or_default().trim();
     if row.contains('\n') && row.matches('"').count() % 2 == 1 {
-        let what =
-            "a quote in this row is never closed: close it, or write it twice inside quotes if it is meant";
+        let what = "a quote in this row is never closed: close it, or double it if it is part of the text";
         return Err(source.wrong_line(line_at(&source.text, last), what));
     }
     Ok(())
 }
 
-/// The line in which the row after this place begins; empty lines before it belong to no row.
+/// The line where the row after this position begins; empty lines before it belong to no row.
 fn line_at(text: &str, place: usize) -> usize {
     let (before, after) = text.as_bytes().split_at(place.min(text.len()));
     let skipped = after.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));

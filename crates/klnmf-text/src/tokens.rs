@@ -2,10 +2,10 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The words of a text after the rules of Unicode (UAX 29), in lower case, with a straight apostrophe.
+/// The words of a text by the rules of Unicode (UAX 29), in lower case, with straight apostrophes.
 ///
-/// Numbers are words, punctuation and emoji are not. Scripts without spaces are not understood: every Chinese character is
-/// a word of its own.
+/// Numbers are words; punctuation and emoji are not. Scripts without spaces are not segmented: every Chinese
+/// character is a word.
 ///
 /// ```
 /// let words: Vec<String> = klnmf_text::words("Don’t panic: it's 3.5 °C!").collect();

@@ -80,7 +80,7 @@ fn nothing_left() {
     let options = || CountOptions { stop_words: StopWords::English, ..Default::default() };
     assert_eq!(
         refused(&["the and", "of"], options()),
-        "no words are left in 2 documents: dropped were 3 stop words (choose other --stop-words)"
+        "no words are left in 2 documents: left out were 3 stop words (choose other --stop-words)"
     );
     let all = CountOptions {
         min_df: Frequency::Documents(2),
@@ -90,7 +90,7 @@ fn nothing_left() {
     };
     assert_eq!(
         refused(&["the cat dog", "cat bird fish", "cat bird", "bee"], all),
-        "no words are left in 4 documents: dropped were 1 stop words (choose other --stop-words), 3 in too few documents \
+        "no words are left in 4 documents: left out were 1 stop words (choose other --stop-words), 3 in too few documents \
          (lower --min-df), 1 in too many documents (raise --max-df), 1 beyond the number asked for (raise --max-words)"
     );
     for texts in [&[][..], &[""], &["…", "😀"]] {

@@ -92,7 +92,7 @@ fn nothing_to_read() {
 fn unknown_kinds_are_refused() {
     for name in ["a.pdf", "a", "a.gz", "txt", "a.json"] {
         let message = refused(name, "text");
-        assert!(message.starts_with(&format!("{name}: unknown kind of file")), "{message}");
+        assert!(message.starts_with(&format!("{name}: unknown file format")), "{message}");
         for kind in ["folder", ".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".gz"] {
             assert!(message.contains(kind), "{message}");
         }
