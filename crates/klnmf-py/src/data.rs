@@ -1,7 +1,7 @@
-//! Matrices of Python's, lent to the library where they lie.
+//! Lends Python's matrices to the library without copying.
 //!
-//! C-ordered arrays are rows, Fortran-ordered ones columns; CSR and CSC are what they are. The Python half sees to it
-//! that numbers are f32 or f64 and arrays contiguous, copying only what is not.
+//! C-ordered arrays are stored by rows, Fortran-ordered ones by columns; CSR and CSC are used as they are. The Python
+//! code makes numbers f32 or f64 and arrays contiguous, and copies only where needed.
 
 use crate::error::from_library;
 use klnmf::{Mat, Matrix, Order, Scalar, Sparse};
@@ -13,7 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::borrow::Cow;
 
-/// A matrix in the precision it has.
+/// A matrix in its own precision.
 pub enum Data<'py> {
     Single(Lent<'py, f32>),
     Double(Lent<'py, f64>),
@@ -41,7 +41,7 @@ pub enum Lent<'py, T: Element> {
 }
 
 impl<'py, T: Element + Scalar> Lent<'py, T> {
-    /// An array, or whatever has `format`, `shape`, `indptr`, `indices` and `data` as scipy's matrices do.
+    /// An array, or an object with `format`, `shape`, `indptr`, `indices` and `data` like a scipy matrix.
     pub fn new(v: &Bound<'py, PyAny>) -> PyResult<Self> {
         if !v.hasattr("indptr")? {
             let array: PyReadonlyArray2<'py, T> = v.extract()?;
@@ -52,7 +52,7 @@ impl<'py, T: Element + Scalar> Lent<'py, T> {
         let order = match format.as_str() {
             "csr" => Order::Rows,
             "csc" => Order::Columns,
-            other => return Err(PyValueError::new_err(format!("format {other}: CSR or CSC is needed"))),
+            other => return Err(PyValueError::new_err(format!("format {other}: convert the matrix to CSR or CSC"))),
         };
         Ok(Lent::Sparse {
             shape: v.getattr("shape")?.extract()?,
@@ -63,7 +63,7 @@ impl<'py, T: Element + Scalar> Lent<'py, T> {
         })
     }
 
-    /// Calls `f` with a view of the memory. Unsorted indices and duplicates are put in order in a copy first.
+    /// Calls `f` with a view of the memory. Unsorted indices and duplicates are sorted and merged in a copy first.
     pub fn with<R>(&self, f: impl FnOnce(Matrix<'_, T>) -> PyResult<R>) -> PyResult<R> {
         match self {
             Lent::Dense(order, array) => {
@@ -90,7 +90,7 @@ impl<'py, T: Element + Scalar> Lent<'py, T> {
     }
 }
 
-/// An index array of scipy's, 32 or 64 bits wide.
+/// An index array of scipy with 32 or 64 bits.
 #[derive(FromPyObject)]
 pub enum Lines<'py> {
     Narrow(PyReadonlyArray1<'py, i32>),
@@ -122,7 +122,7 @@ impl Lines<'_> {
     }
 }
 
-/// A copy of a factor, which the library wants to own.
+/// A copy of a factor, which the library must own.
 pub fn factor<T: Element + Scalar>(array: &Bound<'_, PyAny>) -> PyResult<Mat<T>> {
     let array: PyReadonlyArray2<'_, T> = array.extract()?;
     let view = array.as_array();

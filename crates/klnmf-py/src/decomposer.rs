@@ -1,4 +1,4 @@
-//! Dictionaries that are checked and packed once, for any number of decompositions.
+//! Dictionaries that are checked and packed once for many decompositions.
 
 use crate::data::{Lent, array, factor};
 use crate::error::from_library;
@@ -11,7 +11,7 @@ use pyo3::types::PyTuple;
 use std::process;
 use std::sync::Arc;
 
-/// A prepared dictionary with the process that its threads belong to.
+/// A prepared dictionary, and the process that owns its threads.
 struct Prepared<T> {
     decomposer: Arc<klnmf::Decomposer<T>>,
     pid: u32,
@@ -25,8 +25,8 @@ impl<T: Scalar> Prepared<T> {
 }
 
 impl<T> Drop for Prepared<T> {
-    /// In a forked child the threads are gone, perhaps with a lock in their hands. To end them could wait forever, so the
-    /// child keeps what it inherited.
+    /// In a forked child the threads no longer exist, and one may have held a lock. Ending them could wait forever, so
+    /// the child leaks the object.
     fn drop(&mut self) {
         if self.pid != process::id() {
             let _ = Arc::into_raw(self.decomposer.clone());
@@ -34,7 +34,7 @@ impl<T> Drop for Prepared<T> {
     }
 }
 
-/// When a decomposition stops, and who is told how many columns are done.
+/// When a decomposition stops, and who receives the number of finished columns.
 struct Limits {
     settings: DecomposeSettings,
     stop: Stop,
@@ -60,7 +60,7 @@ impl Limits {
     }
 }
 
-/// The weights of V, and what `then` makes of them while Python's lock is still free.
+/// The weights of V, passed to `then` while Python's lock is still released.
 fn solve<'py, T: Element + Scalar, R: Send>(
     py: Python<'py>,
     prepared: &Prepared<T>,
@@ -78,7 +78,7 @@ fn solve<'py, T: Element + Scalar, R: Send>(
             move |tell| {
                 let found = decomposer.decompose_with(v, settings, &|done| {
                     if asked {
-                        // Whoever does not listen any more has set the stop flag.
+                        // If the receiver is gone, it has set the stop flag.
                         let _ = tell.send(done);
                     }
                 })?;
@@ -90,7 +90,7 @@ fn solve<'py, T: Element + Scalar, R: Send>(
     found.map_err(from_library)
 }
 
-/// A dictionary W of f32 or f64, for data of the same precision.
+/// A dictionary W in f32 or f64, for data of the same precision.
 #[pyclass(frozen, module = "klnmf._klnmf")]
 pub struct Decomposer(Precision);
 
@@ -103,7 +103,7 @@ enum Precision {
 impl Decomposer {
     #[new]
     fn new(py: Python<'_>, w: &Bound<'_, PyAny>, threads: usize) -> PyResult<Self> {
-        // An array of the other precision is a TypeError; one that does not fit in memory is not.
+        // An array of the other precision is a TypeError; lack of memory is not.
         Ok(Self(if w.extract::<numpy::PyReadonlyArray2<'_, f32>>().is_ok() {
             Precision::Single(Prepared::new(py, &factor(w)?, threads)?)
         } else {
@@ -120,7 +120,7 @@ impl Decomposer {
         }
     }
 
-    /// H, the divergence, gap, steps and success of every column, the status.
+    /// H; divergence, gap, iterations and convergence of every column; the status.
     fn decompose<'py>(
         &self,
         py: Python<'py>,
@@ -173,7 +173,7 @@ impl TopicDecomposer {
         self.prepared.pid
     }
 
-    /// As [`crate::topics::topic_weights`].
+    /// Like [`crate::topics::topic_weights`].
     fn topic_weights<'py>(
         &self,
         py: Python<'py>,
@@ -196,7 +196,7 @@ impl TopicDecomposer {
     }
 }
 
-/// Scales every column to sum 1; a column of zeros becomes even.
+/// Scales every column to sum 1; a zero column becomes even.
 fn to_distributions(x: &mut Mat<f64>) {
     let n = x.rows();
     for k in 0..x.cols() {

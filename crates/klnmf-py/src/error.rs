@@ -1,13 +1,13 @@
-//! The library's errors as Python's, with the same text.
+//! The library's errors as Python exceptions, with the same text.
 
 use pyo3::PyErr;
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
 
-/// What is wrong with numbers or settings is a `ValueError`.
+/// Errors about numbers or settings become a `ValueError`.
 pub fn from_library(error: klnmf::Error) -> PyErr {
     let text = error.to_string();
     match error {
-        // As for `init` and `update`, which the library does not know by name.
+        // Like `init` and `update`, whose names the library does not know.
         klnmf::Error::UnknownSolver { name } => {
             let names = klnmf::Solver::ALL.map(klnmf::Solver::name).join(", ");
             setting("solver", name, &format!("choose {names}"))
@@ -18,7 +18,7 @@ pub fn from_library(error: klnmf::Error) -> PyErr {
     }
 }
 
-/// The same for sounds.
+/// The same for errors about sounds.
 pub fn from_audio(error: klnmf_audio::Error) -> PyErr {
     match error {
         klnmf_audio::Error::Factor(error) => from_library(error),
@@ -26,7 +26,7 @@ pub fn from_audio(error: klnmf_audio::Error) -> PyErr {
     }
 }
 
-/// A setting that Python got wrong before the library saw it, in the library's words.
+/// An error about a setting that is checked here, in the library's words.
 pub fn setting(name: &str, value: impl std::fmt::Display, must: &str) -> PyErr {
     PyValueError::new_err(format!("{name} = {value}: {must}"))
 }

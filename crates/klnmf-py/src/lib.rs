@@ -1,11 +1,11 @@
-//! The native half of the Python package: conversions, and nothing else.
+//! The native module of the Python package: conversions only.
 //!
-//! * `data` lends numpy arrays and scipy.sparse matrices to the library where they lie, and hands its factors back.
-//! * `work` runs the library on a thread of its own while Python's lock is free, hears callbacks and Ctrl-C.
-//! * `model`, `topics` and `sound` are the functions, one for one those of the library.
-//! * `decomposer` has the dictionaries that are kept between calls, the only thing here that owns threads.
+//! * `data` lends numpy arrays and scipy.sparse matrices to the library without copying, and returns its factors.
+//! * `work` runs the library on its own thread without Python's lock, and handles callbacks and Ctrl-C.
+//! * `model`, `topics` and `sound` wrap the functions of the library, one by one.
+//! * `decomposer` holds the dictionaries that are kept between calls; nothing else here owns threads.
 //!
-//! Defaults, names of results and everything that Python can say as well live in `python/klnmf`.
+//! Defaults, names of results and everything that can be written in Python are in `python/klnmf`.
 
 mod data;
 mod decomposer;
@@ -17,7 +17,7 @@ mod work;
 
 use pyo3::prelude::*;
 
-/// The native half of the package `klnmf`.
+/// The native module of the package `klnmf`.
 #[pymodule]
 mod _klnmf {
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Factorisations and certificates.
+//! Factorisations and their gaps.
 
 use crate::data::{Data, Lent, array, factor};
 use crate::error::{from_library, setting};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Iteration, seconds, divergence, gap_w, gap_h, sum, precision: the fields of Python's `Info`.
 type Facts = (usize, f64, f64, f64, f64, f64, &'static str);
-/// The numbers among them, for the trace.
+/// The numeric fields, for the trace.
 type Numbers = (usize, f64, f64, f64, f64, f64);
 
 fn facts(info: &Info) -> Facts {
@@ -24,13 +24,13 @@ fn numbers(info: &Info) -> Numbers {
     (info.iteration, info.seconds, info.divergence, info.gap_w, info.gap_h, info.sum)
 }
 
-/// The name of every solver and what it does.
+/// The name and description of every solver.
 #[pyfunction]
 pub fn solvers() -> Vec<(&'static str, &'static str)> {
     Solver::ALL.iter().map(|solver| (solver.spec().name, solver.spec().help)).collect()
 }
 
-/// Where a factorisation begins.
+/// The start of a factorisation.
 #[derive(FromPyObject)]
 pub enum Start<'py> {
     /// Rank, the name of the start, seed.
@@ -94,7 +94,7 @@ fn factorize_in<'py, T: Element + Scalar>(
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     settings.validate().map_err(from_library)?;
-    /// The same with the factors in the library's form.
+    /// The same, with the factors in the library's types.
     enum Begin<T> {
         Rank(usize),
         From(Mat<T>, Mat<T>),
@@ -213,7 +213,7 @@ pub fn grow<'py>(
     }
 }
 
-/// Bytes of V, of the factors, of the workspace, and the most that a factorisation takes.
+/// Bytes of V, of the factors and of the workspace, and the upper bound for a factorisation.
 #[pyfunction]
 pub fn memory(v: &Bound<'_, PyAny>, rank: usize, threads: usize) -> PyResult<(u128, u128, u128, u128)> {
     let threads =
@@ -242,7 +242,7 @@ fn update_of(name: &str) -> PyResult<Update> {
     }
 }
 
-/// Seconds, if there is a limit.
+/// The time limit, if there is one.
 pub fn duration(seconds: Option<f64>) -> PyResult<Option<Duration>> {
     let exact = |seconds| {
         Duration::try_from_secs_f64(seconds)

@@ -1,4 +1,4 @@
-//! Sounds: the spectrogram of a signal, and the way back through Wiener masks.
+//! Sounds: the spectrogram of a signal, and separation by Wiener masks.
 
 use crate::error::{from_audio, from_library, setting};
 use crate::work::{self, Stop};
@@ -13,7 +13,7 @@ pub fn window_for(rate: u32) -> usize {
     klnmf_audio::window_for(rate, klnmf_audio::WINDOW_MS)
 }
 
-/// The squared magnitudes of the mean of the channels, bins × frames.
+/// The power spectrogram of the mean of the channels, bins × frames.
 #[pyfunction]
 pub fn spectrogram<'py>(
     py: Python<'py>,
@@ -28,7 +28,7 @@ pub fn spectrogram<'py>(
     crate::data::array(py, power)
 }
 
-/// One signal for each group of components, groups × channels × samples; they add up to the signal.
+/// One signal for each group of components, groups × channels × samples. They add up to the input.
 #[pyfunction]
 pub fn wiener<'py>(
     py: Python<'py>,
@@ -54,7 +54,7 @@ fn sound(signal: &PyReadonlyArray2<'_, f64>, rate: u32) -> PyResult<Sound> {
     Sound::new(rate, channels).map_err(from_audio)
 }
 
-/// Does `work` in a pool of threads that ends with it: the one that rayon shares would not survive a fork.
+/// Runs `work` in a thread pool that ends with it, because rayon's global pool would not survive a fork.
 fn within<R: Send>(
     py: Python<'_>,
     threads: usize,

@@ -1,4 +1,4 @@
-//! Topic models: counts are words × documents here, as in the library. The Python half turns them round.
+//! Topic models. Counts are words × documents here, as in the library; the Python code transposes them.
 
 use crate::data::{Lent, array, factor};
 use crate::error::from_library;
@@ -17,7 +17,7 @@ fn facts(info: &TopicInfo) -> Facts {
     (info.iteration, info.seconds, info.objective)
 }
 
-/// Topics, their weights (as [`topic_weights`] gives them), accesses, the trace, the status.
+/// Topics, their weights (as in [`topic_weights`]), iterations, the trace, the status.
 #[pyfunction]
 pub fn topics<'py>(
     py: Python<'py>,
@@ -71,7 +71,7 @@ pub fn topics<'py>(
     (array(py, found.topics)?, weights, found.iterations, trace, found.status.name()).into_pyobject(py)
 }
 
-/// Weights, and the gap and log-likelihood of every document, how many did not converge, the status.
+/// Weights; gap and log-likelihood of every document; the number that did not converge; the status.
 #[pyfunction]
 pub fn topic_weights<'py>(
     py: Python<'py>,
@@ -102,7 +102,7 @@ pub fn topic_weights<'py>(
             move |tell| {
                 klnmf::topic_weights(v, topics, settings, &|done| {
                     if asked {
-                        // Whoever does not listen any more has set the stop flag.
+                        // If the receiver is gone, it has set the stop flag.
                         let _ = tell.send(done);
                     }
                 })
@@ -113,7 +113,7 @@ pub fn topic_weights<'py>(
     of_documents(py, found.map_err(from_library)?)
 }
 
-/// What Python gets of weights.
+/// The weights as returned to Python.
 pub fn of_documents(py: Python<'_>, found: Weights) -> PyResult<Bound<'_, PyTuple>> {
     let Weights { weights, gaps, log_likelihood, unconverged, status } = found;
     let each = |values| PyArray1::from_vec(py, values);

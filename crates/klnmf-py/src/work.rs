@@ -1,9 +1,9 @@
-//! Work on a thread of its own, while the caller's thread keeps an ear on Python.
+//! Runs work on its own thread, while the caller's thread serves Python.
 //!
-//! The library's loops can be long. So they run on a second thread, without Python's lock, and the thread that called waits for news:
-//! it hands them to the callback, in the thread where users expect it, and lets Python look for signals in between.
-//! Ctrl-C sets the library's stop flag, and the exception leaves once the present sweep is over. No thread outlives
-//! the call, except those of a prepared dictionary, which is made anew after a fork: see `decomposer`.
+//! The library's work can be long, so it runs on a second thread without Python's lock. The calling thread waits for
+//! reports, passes them to the callback, and lets Python check for signals in between. Ctrl-C sets the library's stop
+//! flag, and the exception is raised when the work has stopped. No thread outlives the call, except those of a
+//! prepared dictionary, which is created again after a fork: see `decomposer`.
 
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
@@ -14,13 +14,13 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, SyncSender, channel, sync_channe
 use std::thread;
 use std::time::Duration;
 
-/// How long Ctrl-C may wait to be heard.
+/// The longest time until Ctrl-C is noticed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A flag that ends the work when it is set.
 pub type Stop = Arc<AtomicBool>;
 
-/// Does `work`; `hear` gets what it sends. An exception, from a signal or from `hear`, ends it.
+/// Runs `work`; `hear` receives its reports. An exception, from a signal or from `hear`, ends it.
 pub fn run<M: Send, R: Send>(
     py: Python<'_>,
     stop: &Stop,
@@ -52,19 +52,19 @@ pub fn run<M: Send, R: Send>(
     })
 }
 
-/// The same for work that has nothing to tell. If it does not know `stop` the exception leaves when it is over.
+/// The same for work without reports. If it ignores `stop`, the exception is raised when it is over.
 pub fn run_quietly<R: Send>(py: Python<'_>, stop: &Stop, work: impl FnOnce() -> R + Send) -> PyResult<R> {
     run(py, stop, move |_: Sender<()>| work(), |_, ()| Ok(()))
 }
 
-/// News that wait for an answer: whether to stop.
+/// A report that waits for an answer: whether to stop.
 pub struct Question<M> {
     pub news: M,
     answer: SyncSender<bool>,
 }
 
 impl<M> Question<M> {
-    /// Asks from the thread of the work. No answer means stop: the other side has an exception.
+    /// Asks from the thread of the work. No answer means stop: the other side has raised an exception.
     pub fn ask(to: &Sender<Self>, news: M) -> ControlFlow<()> {
         let (answer, reply) = sync_channel(1);
         let heard = to.send(Question { news, answer });
@@ -74,14 +74,14 @@ impl<M> Question<M> {
         }
     }
 
-    /// Calls a Python function with the news and passes on whether it said `True`.
+    /// Calls a Python function with the report and returns whether it answered `True`.
     pub fn pass_on<'py, A>(self, py: Python<'py>, callback: &Py<PyAny>) -> PyResult<()>
     where
         M: Into<A>,
         A: pyo3::call::PyCallArgs<'py>,
     {
         let stop = callback.bind(py).call1(self.news.into())?.is_truthy()?;
-        // The work always waits for its answer.
+        // The work always waits for the answer.
         let _ = self.answer.send(stop);
         Ok(())
     }

@@ -338,7 +338,7 @@ def test_memory(counts):
 
 def test_what_cannot_fit_is_refused(counts, monkeypatch):
     monkeypatch.setattr(klnmf._core, "_free_memory", lambda: 10**6)
-    text = r"rank 3 takes up to [\d,]+ bytes more and 1,000,000 bytes of memory are free: choose a smaller"
+    text = r"rank 3 needs up to [\d,]+ bytes more memory and 1,000,000 bytes are free: choose a smaller"
     for call in (
         lambda: klnmf.factorize(counts, 3),
         lambda: klnmf.factorize(counts, init=(np.ones((60, 3)), np.ones((3, 90)))),

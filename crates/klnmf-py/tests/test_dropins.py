@@ -174,7 +174,7 @@ def test_scanpy_masks(adata):
         adata.var[name] = column
         with pytest.raises(ValueError, match=f"mask_var = '{name}' is .* for gene 0 .*give True or False"):
             klnmf.scanpy.nmf(adata, 3, mask_var=name)
-    with pytest.raises(ValueError, match=r"mask_var has the shape \(3,\): True or False for 60 genes"):
+    with pytest.raises(ValueError, match=r"mask_var has the shape \(3,\): give True or False for 60 genes"):
         klnmf.scanpy.nmf(adata, 3, mask_var=np.array([0, 4, 7]))
     adata.var["nullable"] = pd.array(used, dtype="boolean")
     klnmf.scanpy.nmf(adata, 3, mask_var="nullable")
@@ -188,7 +188,7 @@ def test_scanpy_seeds(adata):
     klnmf.scanpy.nmf(adata, np.int64(3), random_state=4)
     np.testing.assert_array_equal(adata.obsm["X_nmf"], expected)
     assert adata.uns["nmf"]["params"]["seed"] == 4
-    with pytest.raises(TypeError, match="two names of the same"):
+    with pytest.raises(TypeError, match="two names of the same option"):
         klnmf.scanpy.nmf(adata, 3, seed=1, random_state=1)
 
 

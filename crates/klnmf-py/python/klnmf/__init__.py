@@ -1,8 +1,11 @@
-"""Non-negative matrix factorisation with the Kullback-Leibler divergence, certified.
+"""Non-negative matrix factorisation with the Kullback-Leibler divergence.
 
-V (features × samples) is split into W (features × parts) and H (parts × samples), all non-negative, so
-that the generalised Kullback-Leibler divergence D(V‖WH) is small. Every answer says how far from
-optimal it can be.
+V (features × samples) is approximated by W·H, with parts W (features × parts) and weights H (parts ×
+samples), all non-negative, so that the generalised Kullback-Leibler divergence D(V‖WH) is small.
+
+`decompose` finds the weights for given parts, with an optimality gap for every column: a bound on its
+distance to the optimum. `factorize` reports two single-factor gaps: what changing W alone or H alone could
+still gain. Another start may end lower.
 
 >>> import numpy as np
 >>> import klnmf
@@ -11,8 +14,8 @@ optimal it can be.
 >>> model.W.shape, model.H.shape, model.status
 ((30, 4), (4, 50), 'converged')
 
-The functions take numpy arrays and scipy.sparse matrices, in f32 or f64, and read them where they
-lie. The estimators `KLNMF` and `TopicModel` follow scikit-learn, where data are samples × features.
+The functions take numpy arrays and scipy.sparse matrices in f32 or f64, and read them in place. The
+estimators `KLNMF` and `TopicModel` follow scikit-learn, where data are samples × features.
 """
 
 from __future__ import annotations
@@ -68,8 +71,8 @@ __all__ = [
     "topics",
 ]
 
-# What needs other packages is imported when it is first asked for: they take longer than we do. Each name
-# with the package it needs; `import *` leaves them alone, two are the names of others' modules.
+# These names need other packages, which are imported on first use because they load slowly. Each name has the
+# package it needs. `import *` does not import them, because two are the names of other modules.
 _LATER = {
     "KLNMF": "sklearn",
     "TopicModel": "sklearn",
@@ -89,7 +92,7 @@ def __getattr__(name: str) -> Any:
             return getattr(importlib.import_module(_ESTIMATORS[name]), name)
         return importlib.import_module(f"klnmf.{name}")
     except ImportError as missing:
-        # hasattr and help want an AttributeError; `from klnmf import …` would drop its text.
+        # hasattr and help expect an AttributeError, but `from klnmf import …` would drop its text.
         importing = sys._getframe(1).f_code.co_name == "_handle_fromlist"
         raise (ImportError if importing else AttributeError)(str(missing)) from missing
 

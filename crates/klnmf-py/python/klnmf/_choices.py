@@ -1,10 +1,10 @@
-"""The names that arguments can have."""
+"""The allowed values of arguments."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-# For type checkers, which need the names spelled out: a test compares them with `_klnmf.solvers()`.
+# Type checkers need the names spelled out. A test compares them with `_klnmf.solvers()`.
 Solver = Literal[
     "auto",
     "fpa",

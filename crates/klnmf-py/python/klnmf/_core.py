@@ -1,4 +1,4 @@
-"""Factorisations, decompositions and certificates of V, features × samples."""
+"""Factorisations, decompositions and gaps of V, features × samples."""
 
 from __future__ import annotations
 
@@ -55,50 +55,52 @@ def factorize(
     callback: Callable[[Info], Any] | None = None,
     progress: bool = False,
 ) -> Result:
-    """Factor V into W and H, both non-negative, so that D(V‖WH) is small.
+    """Factor V into parts W and weights H, both non-negative, so that D(V‖WH) is small.
+
+    The single-factor gaps `gap_w` and `gap_h` bound what changing W alone or H alone could still gain.
+    The result depends on the start: try several seeds and keep the best.
 
     Parameters
     ----------
     V : array-like or scipy.sparse matrix of shape (features, samples)
-        Non-negative. C- and Fortran-ordered arrays, CSR and CSC are read where they lie; f32 stays
-        f32, whole numbers become f64.
+        Non-negative. C- and Fortran-ordered arrays, CSR and CSC are read in place. f32 stays f32;
+        integers become f64.
     rank : int, optional
-        Parts. May be left out where `init` is a pair.
+        Number of parts. May be left out if `init` is a pair.
     init : {'random', 'nndsvd'} or pair (W, H)
-        How to start. Rows of W and columns of H are matched with those of V by their labels if both are
-        data frames, else by position.
+        The start. Rows of W and columns of H are matched with those of V by label if both are data
+        frames, else by position.
     solver : {'auto', 'fpa', 'simplex', 'mu', 'mue', 'newton', 'admm', \
             'fpa-authors', 'fpa-printed', 'mu-authors', 'admm-authors'}
-        The method. Those of the authors repeat the programs of the paper, and 'fpa-printed' its text,
+        The method. The '-authors' solvers repeat the programs of the paper, and 'fpa-printed' its text,
         for comparisons.
     update : {'both', 'W', 'H'}
-        Which factors move.
+        Which factors are updated.
     fixed : int
-        The first so many columns of W stay as they are: known parts beside new ones. Not with
-        `admm` and the authors' programs.
+        Number of leading columns of W that stay fixed: known parts beside new ones. Not with 'admm',
+        'fpa-printed' and the '-authors' solvers.
     tol : float
-        Stop when `gap_w` and `gap_h`, or the one of the factor that moves, are at most `tol` times the sum
-        of V. 0 never stops early.
+        Tolerance relative to the sum of V: stop when `gap_w` and `gap_h` (or the gap of the updated factor)
+        are at most `tol` times the sum. 0 never stops early.
     max_iter : int
-        The most accesses to the data.
+        Maximum number of iterations. One iteration updates H and W.
     time_limit : float, optional
-        Stop after this many seconds.
+        Time limit in seconds.
     seed : int
-        Of the random numbers in the start. The same seed gives the same bits on any number of
-        threads.
+        Seed of the random start. The same seed gives the same bits on any number of threads.
     threads : int, optional
-        One per core by default.
+        Number of threads; one per core by default.
     inner : int, optional
-        Steps on one factor before the other has its turn.
+        Steps on each factor per iteration. The default depends on the solver.
     mixed : bool, optional
-        Begin in f32 where the data are f64. By default so with `auto`.
+        Run the early iterations in f32 if the data are f64. By default only with 'auto'.
     rho : float, optional
-        Penalty of `admm` and `admm-authors`, which needs one.
+        Penalty of 'admm' and 'admm-authors'; the latter needs one.
     check_every : int, optional
-        Accesses between two records of the trace, 10 by default. Does not change the result.
+        Iterations between two records of the trace, 10 by default. It does not change the result.
     callback : callable, optional
-        Is told an `Info` for every record of the trace, in the thread that called; stops the work by
-        returning True.
+        Receives an `Info` for every record of the trace, in the calling thread. Returning True stops the
+        work.
     progress : bool
         Show a bar (needs tqdm).
 
@@ -151,10 +153,10 @@ def factorize(
 def _start(
     V: Any, rank: Any, how: Any, seed: int, threads: int
 ) -> tuple[int, str, int] | tuple[NDArray, NDArray]:
-    """Rank, name and seed of a start, or the factors to start from in the precision of V."""
+    """Rank, name and seed of a start, or the given factors in the precision of V."""
     if isinstance(how, str):
         if rank is None:
-            raise TypeError("rank is missing: how many parts?")
+            raise TypeError("rank is missing: give the number of parts")
         rank = parts("rank", rank, V.shape)
         check_memory(V, rank, threads)
         return rank, how, seed
@@ -168,20 +170,20 @@ def _start(
 def init(
     V: Any, rank: int, *, how: Init = "random", seed: int = 0, threads: int | None = None
 ) -> tuple[NDArray, NDArray]:
-    """The start (W, H) that `factorize` would use.
+    """Compute the start (W, H) that `factorize` would use.
 
     Parameters
     ----------
     V : array-like or scipy.sparse matrix of shape (features, samples)
         The data.
     rank : int
-        Parts.
+        Number of parts.
     how : {'random', 'nndsvd'}
-        |N(0, 1)| + 0.1, or the leading singular vectors; scaled so that ΣWH = ΣV.
+        |N(0, 1)| + 0.1, or the leading singular vectors, scaled so that ΣWH = ΣV.
     seed : int
-        Of the random numbers.
+        Seed of the random numbers.
     threads : int, optional
-        One per core by default.
+        Number of threads; one per core by default.
 
     Returns
     -------
@@ -210,34 +212,33 @@ def decompose(
     threads: int | None = None,
     progress: bool = False,
 ) -> Decomposition:
-    """Find the best weights H for a fixed dictionary W.
+    """Find the best weights H of V for fixed parts W.
 
-    The problem is convex, and every column comes with a duality gap: no other weights can be better
-    by more than that. The work is done in double precision whatever the precision of V. `Decomposer`
-    is for many calls with the same W.
+    The problem is convex, and every column has an optimality gap: no other weights have a divergence that
+    is lower by more than that. The computation runs in f64 whatever the precision of V. Use `Decomposer`
+    for many calls with the same W.
 
     Parameters
     ----------
     V : array-like or scipy.sparse matrix of shape (features, samples)
-        The data. f32 becomes f64 in a copy if W is f64.
+        The data. f32 is promoted to f64 in a copy if W is f64.
     W : array-like of shape (features, parts)
-        The dictionary. The rows of two data frames are matched by their labels, those of arrays by
-        position.
+        The parts. The rows of two data frames are matched by label, those of arrays by position.
     tol : float
-        A column is done when its gap is at most `tol` times its sum.
+        Tolerance relative to the sum of a column: stop when its gap is at most `tol` times its sum.
     max_iter : int
-        The most steps for a column.
+        Maximum number of iterations for a column.
     time_limit : float, optional
-        Stop after this many seconds.
+        Time limit in seconds.
     threads : int, optional
-        One per core by default.
+        Number of threads; one per core by default.
     progress : bool
         Show a bar (needs tqdm).
 
     Returns
     -------
     Decomposition
-        H, and for every column its divergence, gap, steps and whether it converged.
+        H, and for every column its divergence, gap, iterations and whether it converged.
 
     Examples
     --------
@@ -255,24 +256,23 @@ def decompose(
 
 
 def certificate(V: Any, W: ArrayLike, H: ArrayLike, *, threads: int | None = None) -> Certificate:
-    """Certify factors from anywhere, scikit-learn's for example.
+    """Compute the divergence and the single-factor gaps of any factors, scikit-learn's for example.
 
     Parameters
     ----------
     V : array-like or scipy.sparse matrix of shape (features, samples)
-        The data. f32 becomes f64 in a copy if W or H is f64.
+        The data. f32 is promoted to f64 in a copy if W or H is f64.
     W : array-like of shape (features, parts)
-        Non-negative. Rows of data frames are matched with those of V by their labels, of arrays by
-        position.
+        Non-negative. Rows of data frames are matched with those of V by label, those of arrays by position.
     H : array-like of shape (parts, samples)
-        Non-negative. Its columns are matched with those of V likewise.
+        Non-negative. Its columns are matched with those of V in the same way.
     threads : int, optional
-        One per core by default.
+        Number of threads; one per core by default.
 
     Returns
     -------
     Certificate
-        The divergence, and how much it can fall by changing W alone or H alone.
+        The divergence, and bounds on what changing W alone or H alone could still gain.
 
     Examples
     --------
@@ -285,20 +285,20 @@ def certificate(V: Any, W: ArrayLike, H: ArrayLike, *, threads: int | None = Non
 
 
 def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArray, NDArray]:
-    """Add parts to a model without losing what it has learned: [W, 0] and [H; random].
+    """Add parts to a model without changing W·H: the result is [W, 0] and [H; random].
 
-    The divergence stays the same; `factorize(V, init=…)` goes on from there.
+    The divergence stays the same; `factorize(V, init=…)` continues from there.
 
     Parameters
     ----------
     W : array-like of shape (features, parts)
-        Of the model.
+        Parts of the model.
     H : array-like of shape (parts, samples)
-        Of the model.
+        Weights of the model.
     rank : int
-        Parts of the larger model.
+        Number of parts of the larger model.
     seed : int
-        Of the random numbers.
+        Seed of the random numbers.
 
     Returns
     -------
@@ -322,21 +322,21 @@ def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArr
 
 
 def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
-    """The most memory that `factorize` takes, known before it starts.
+    """Compute an upper bound of the memory that `factorize` needs.
 
     Parameters
     ----------
     V : array-like or scipy.sparse matrix of shape (features, samples)
         The data.
     rank : int
-        Parts.
+        Number of parts.
     threads : int, optional
-        One per core by default.
+        Number of threads; one per core by default.
 
     Returns
     -------
     Memory
-        Bytes.
+        In bytes.
 
     Examples
     --------
@@ -345,7 +345,7 @@ def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
     (40000, 12000)
     """
     if not is_sparse(V):
-        # Only the size counts: numbers that would be copied to another type are not even written.
+        # Only the size matters, so numbers of another type are not converted.
         V = np.asarray(V)
         V = V if V.ndim != 2 or V.dtype.kind == "f" else np.empty(V.shape, precision("V", V.dtype))
     V = matrix(V)
@@ -353,21 +353,21 @@ def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
 
 
 def check_memory(V: Any, rank: int, threads: int) -> None:
-    """Refuses what cannot fit in the memory that is free, where the system tells, as the program does."""
+    """Raise an error if the work cannot fit in the free memory, where the system reports that."""
     free = _free_memory()
     if free is None:
         return
-    # V itself is there already.
+    # V itself is already in memory.
     v, _, _, total = _klnmf.memory(V, rank, threads)
     if total - v > free:
         raise MemoryError(
-            f"rank {rank} takes up to {total - v:,} bytes more and {free:,} bytes of memory are free: choose "
-            "a smaller rank, f32, or a larger machine"
+            f"rank {rank} needs up to {total - v:,} bytes more memory and {free:,} bytes are free: choose a "
+            "smaller rank, f32, or a larger machine"
         )
 
 
 def _free_memory() -> int | None:
-    """Bytes that can be had without swapping, on Linux."""
+    """Bytes that can be allocated without swapping, on Linux."""
     try:
         with open("/proc/meminfo") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))

@@ -1,4 +1,4 @@
-"""Arguments in the form that the native half takes, copied only if they must be."""
+"""Converts arguments for the native module, with copies only where needed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 
 def is_sparse(V: Any) -> bool:
-    """Whether V is a matrix of scipy's, without importing scipy: who has one has imported it."""
+    """Whether V is a scipy matrix. scipy is not imported: if V is one, it has been imported already."""
     scipy = sys.modules.get("scipy.sparse")
     return scipy is not None and scipy.issparse(V)
 
 
 def is_frame(V: Any) -> bool:
-    """Whether V is a data frame of pandas', likewise."""
+    """Whether V is a pandas data frame, in the same way."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(V, pandas.DataFrame)
 
@@ -29,7 +29,7 @@ def is_frame(V: Any) -> bool:
 def precision(name: str, dtype: np.dtype) -> np.dtype:
     """f32 for floats of at most 32 bits, f64 for everything else that is real."""
     if dtype.kind == "c":
-        raise TypeError(f"{name} holds complex numbers: take their magnitudes, or their squares")
+        raise TypeError(f"{name} holds complex numbers: use their magnitudes, or the squares of these")
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)
 
 
@@ -50,7 +50,7 @@ def matrix(V: Any, dtype: Any = None, name: str = "V") -> Any:
 
 
 def _tidy(V: Any) -> Any:
-    """A CSR or CSC matrix with contiguous arrays that end where it does, and indices of 32 or 64 bits."""
+    """A CSR or CSC matrix with contiguous arrays of the right length and indices of 32 or 64 bits."""
     end = V.indptr[-1]
     plain = all(part.flags.c_contiguous and part.flags.aligned for part in (V.data, V.indices, V.indptr))
     wide = V.indices.dtype in (np.int32, np.int64) and V.indptr.dtype in (np.int32, np.int64)
@@ -61,7 +61,7 @@ def _tidy(V: Any) -> Any:
 
 
 def matrices(V: Any, **factors: Any) -> tuple[Any, ...]:
-    """V and factors of it as matrices in the widest of their precisions."""
+    """V and its factors as matrices in the highest of their precisions."""
     arrays = {name: dense(A) for name, A in factors.items()}
     V = matrix(V)
     dtype = np.result_type(V.dtype, *(precision(name, A.dtype) for name, A in arrays.items()))
@@ -69,7 +69,7 @@ def matrices(V: Any, **factors: Any) -> tuple[Any, ...]:
 
 
 def matched(V: Any, name: str, A: Any, axis: int) -> Any:
-    """A with the rows (axis 0) or columns (1) of V: those of two data frames are matched by their labels."""
+    """A with the rows (axis 0) or columns (1) of V; those of two data frames are matched by label."""
     if not (is_frame(V) and is_frame(A)):
         return A
     ours, theirs = V.axes[axis], A.axes[axis]
@@ -79,7 +79,7 @@ def matched(V: Any, name: str, A: Any, axis: int) -> Any:
     for mine, others, where, whose in ((ours, theirs, name, "the data"), (theirs, ours, "the data", name)):
         wrong = mine[~mine.isin(others)].tolist(), mine[mine.duplicated()].tolist()
         if any(wrong):
-            trouble = f"is not in {where}" if wrong[0] else "is there twice"
+            trouble = f"is not in {where}" if wrong[0] else "occurs twice"
             raise ValueError(
                 f"{line} {(wrong[0] or wrong[1])[0]!r} of {whose} {trouble}: give data frames with the same "
                 f"{line}s, or arrays, which are matched by position"
@@ -88,7 +88,7 @@ def matched(V: Any, name: str, A: Any, axis: int) -> Any:
 
 
 def dense(A: Any) -> NDArray:
-    """A as an array, whatever it is."""
+    """A as a dense array."""
     return A.toarray() if is_sparse(A) else np.asarray(A)
 
 
@@ -162,9 +162,9 @@ def threads(value: Any) -> int:
 
 @contextmanager
 def turned(V: str, W: str, H: str, columns: NDArray | None = None) -> Iterator[None]:
-    """Errors about places in V, W and H, told to whoever has their transposes under these names.
+    """Translates errors about entries of V, W and H to their transposes, with these names.
 
-    `columns` are the places of the rows of V in a larger matrix.
+    `columns` are the positions of the rows of V in a larger matrix.
     """
     names = {"V": V, "W": W, "H": H}
     try:

@@ -23,7 +23,7 @@ class Prepared:
 
     def __init__(self, W: Any, threads: int) -> None:
         W = dense(W)
-        # A private copy: later changes of the array that was given must not count.
+        # A private copy, so that later changes of the given array have no effect.
         self._W = np.array(factor("W", W, precision("W", W.dtype)), order="K", copy=True)
         self._W.flags.writeable = False
         self._threads = threads
@@ -40,7 +40,7 @@ class Prepared:
         return found
 
     def _is_of(self, W: Any, threads: int) -> bool:
-        """Whether it would be the same if it were made from this dictionary now."""
+        """Whether it was made from this dictionary and number of threads."""
         W = np.asarray(W)
         alike = W.shape == self._W.shape and precision("W", W.dtype) == self._W.dtype
         return alike and threads == self._threads and np.array_equal(W, self._W)
@@ -59,7 +59,7 @@ class Decomposer(Prepared):
     W : array-like of shape (features, parts)
         The dictionary. It is copied, so later changes of the array have no effect.
     threads : int, optional
-        One per core by default.
+        Number of threads; one per core by default.
 
     Examples
     --------
@@ -98,26 +98,26 @@ class Decomposer(Prepared):
         time_limit: float | None = None,
         progress: bool = False,
     ) -> Decomposition:
-        """Find the best weights H of V for the dictionary.
+        """Find the best weights H of V for the dictionary, with an optimality gap for every column.
 
         Parameters
         ----------
         V : array-like or scipy.sparse matrix of shape (features, samples)
-            The data. f32 becomes f64 in a copy if W is f64. If W and V are data frames, their rows are
-            matched by label; if the order differs, the dictionary is packed anew for this call.
+            The data. f32 is promoted to f64 in a copy if W is f64. If W and V are data frames, their rows are
+            matched by label; if the order differs, the dictionary is packed again for this call.
         tol : float
-            A column is done when its gap is at most `tol` times its sum.
+            Tolerance relative to the sum of a column: stop when its gap is at most `tol` times its sum.
         max_iter : int
-            The most steps for a column.
+            Maximum number of iterations for a column.
         time_limit : float, optional
-            Stop after this many seconds.
+            Time limit in seconds.
         progress : bool
             Show a bar (needs tqdm).
 
         Returns
         -------
         Decomposition
-            H, and for every column its divergence, gap, steps and whether it converged.
+            H, and for every column its divergence, gap, iterations and whether it converged.
         """
         if self._frame is not None:
             W = matched(V, "W", self._frame, 0)
@@ -157,5 +157,5 @@ class TopicDecomposer(Prepared):
         return _klnmf.TopicDecomposer(W, threads)
 
     def topic_weights(self, *arguments: Any) -> Any:
-        """What the native function of that name returns."""
+        """The result of the native function of the same name."""
         return self._in(np.dtype(np.float64)).topic_weights(*arguments)

@@ -1,4 +1,4 @@
-"""What the estimators share: scikit-learn's interface, where X is samples × features."""
+"""The common part of the estimators: scikit-learn's interface, where X is samples × features."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Prepared)
 
-# The prepared components of every estimator that has transformed something. They are not attributes:
-# `transform` must leave those alone, and pickles and clones must not hold threads.
+# The prepared components of every estimator that has called `transform`. They are not attributes, because
+# `transform` must not change those, and pickles and clones must not hold threads.
 _PREPARED: WeakKeyDictionary[Factors, Prepared] = WeakKeyDictionary()
 
 
@@ -52,9 +52,9 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The data.
         y : ignored
-            There for scikit-learn's sake.
+            Present for compatibility with scikit-learn.
         **params
-            For `fit_transform`.
+            Passed to `fit_transform`.
 
         Returns
         -------
@@ -64,7 +64,7 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def inverse_transform(self, X: Any) -> Any:
-        """The data that weights stand for: their product with the components.
+        """Compute data from weights: their product with the components.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         if reset:
-            # New components are to come.
+            # New components will follow.
             _PREPARED.pop(self, None)
         return validate_data(
             self,
@@ -92,23 +92,23 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         )
 
     def _prepared(self, make: Callable[[NDArray, int], P]) -> P:
-        """What `make` prepares from the components, features first: the last one if they are the same."""
+        """The object that `make` prepares from the components; reused if they have not changed."""
         W, threads = self.components_.T, thread_count(self.threads)
         found: Any = _PREPARED.get(self)
         if found is None or type(found) is not make or not found._is_of(W, threads):
-            # The old one goes first, so that there are never two.
+            # The old one is dropped first, so that there are never two.
             _PREPARED.pop(self, None)
             found = _PREPARED[self] = make(W, threads)
         return found
 
     def _seed(self) -> int:
-        """A number given is the seed itself, the one that the program and the functions take."""
+        """The seed. An int is used as it is, as in the program and the functions."""
         if isinstance(self.random_state, Integral):
             return count("random_state", self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _before(self) -> NDArray | None:
-        """The components to begin with, if there are any and they count."""
+        """The components of the last fit, if `warm_start` is set."""
         return getattr(self, "components_", None) if self.warm_start else None
 
     @property

@@ -1,4 +1,4 @@
-"""The native half: conversions only. Call the functions of `klnmf` instead."""
+"""The native module: conversions only. Call the functions of `klnmf` instead."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The factorisation as an estimator of scikit-learn's kind."""
+"""The factorisation as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -28,40 +28,42 @@ from klnmf._sklearn_common import (
 
 
 class KLNMF(Factors):
-    """Non-negative matrix factorisation with the Kullback-Leibler divergence, certified.
+    """Non-negative matrix factorisation with the Kullback-Leibler divergence.
 
-    X ≈ weights · components_, as scikit-learn's `NMF(beta_loss='kullback-leibler')`, but with faster
-    methods, a stopping rule that means something, and a `transform` that is solved to the optimum.
+    X ≈ weights · components_, as in scikit-learn's `NMF(beta_loss='kullback-leibler')`, with faster
+    methods. `fit` stops by a bound on what changing the weights alone or the components alone could still
+    gain; another start may end lower. `transform` solves every row to its optimum.
 
     Parameters
     ----------
     n_components : int, 'auto' or None
-        How many. By default the number of those given to `fit`, else of the features.
+        Number of components. By default the number given to `fit`, else the number of features.
     init : {'random', 'nndsvd', 'custom'} or None
-        How to start; None is 'random'. 'nndsvda' and 'nndsvdar' are other names of 'nndsvd', which
-        leaves no zeros here. With 'custom', `fit` takes W and H.
+        The start; None means 'random'. 'nndsvda' and 'nndsvdar' are other names of 'nndsvd', which leaves
+        no zeros here. With 'custom', `fit_transform` takes W and H.
     solver : str
-        The method, see `klnmf.factorize`.
+        The method; see `klnmf.factorize`.
     tol : float
-        Stop when no change of the weights alone or of the components alone can lower the divergence by
-        more than `tol` times the sum of X.
+        Tolerance relative to the sum of X: stop when both single-factor gaps are at most `tol` times the
+        sum.
     max_iter : int
-        The most accesses to the data.
+        Maximum number of iterations.
     transform_tol : float
-        `transform` ends a row when no other weights are better by more than this times its sum.
+        Tolerance relative to the sum of a row: `transform` stops when its optimality gap is at most this
+        times the sum.
     transform_max_iter : int
-        The most steps of `transform` for a row.
+        Maximum number of iterations of `transform` for a row.
     time_limit : float, optional
-        Stop fitting after this many seconds.
+        Time limit of `fit` in seconds.
     warm_start : bool
-        Begin `fit` with the components of the last one, adding new ones if `n_components` has grown.
-        W and H given to `fit` come first.
+        Start `fit` from the components of the last one, and add new ones if `n_components` has increased.
+        W and H given to `fit_transform` take precedence.
     random_state : int, RandomState or None
-        An int is the seed that `klnmf.factorize` and the program take.
+        Seed. An int has the same effect as in `klnmf.factorize` and the program.
     threads : int, optional
-        One per core by default. The result does not depend on it.
+        Number of threads; one per core by default. The result does not depend on it.
     callback : callable, optional
-        Is told a `klnmf.Info` every ten accesses of `fit`; stops it by returning True. There, W are the
+        Receives a `klnmf.Info` every ten iterations of `fit`. Returning True stops it. There, W are the
         components and H the weights.
     progress : bool
         Show a bar (needs tqdm).
@@ -75,13 +77,13 @@ class KLNMF(Factors):
     divergence_ : float
         D(X‖weights·components).
     gap_ : float
-        The larger of the two gaps below, relative to the sum of X.
+        The larger of the two single-factor gaps below, relative to the sum of X.
     gap_components_, gap_weights_ : float
-        No change of the one alone can lower the divergence by more than this.
+        Bounds on what changing the components alone, or the weights alone, could still gain.
     n_iter_ : int
-        Accesses to the data.
+        Number of iterations.
     trace_ : ndarray
-        One record for every ten accesses, with the fields of `klnmf.Info` but `update`.
+        One record for every ten iterations, with the fields of `klnmf.Info` that are numbers.
     status_ : str
         Why `fit` ended.
     n_components_, n_features_in_ : int
@@ -143,9 +145,9 @@ class KLNMF(Factors):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The data. f32 and f64, C- and Fortran-ordered, CSR and CSC are read where they lie.
+            The data. f32 and f64, C- and Fortran-ordered arrays, CSR and CSC are read in place.
         y : ignored
-            There for scikit-learn's sake.
+            Present for compatibility with scikit-learn.
         W : array-like of shape (n_samples, n_components), optional
             Weights to start from, with `init='custom'`.
         H : array-like of shape (n_components, n_features), optional
@@ -177,10 +179,10 @@ class KLNMF(Factors):
         return found.H.T
 
     def transform(self, X: Any) -> NDArray:
-        """The best weights of X for the components.
+        """Find the best weights of X for the components.
 
-        Every row is solved to its certified optimum. If the gap of a row stays above the tolerance a
-        warning says of how many.
+        Every row is solved until its optimality gap is within the tolerance. A warning counts the rows that
+        do not get there.
 
         Parameters
         ----------
@@ -196,10 +198,10 @@ class KLNMF(Factors):
         return self._decompose(X).H.T.astype(X.dtype, copy=False)
 
     def decompose(self, X: Any) -> Decomposition:
-        """`transform` with the certificate: the weights are `H.T`, and `gaps` bounds every row.
+        """As `transform`, with gaps: the weights are `H.T`, and `gaps` holds the optimality gap of every row.
 
-        The divergence of a row that has a feature which no component has is infinite; its weights and its
-        gap are those of its other features.
+        The divergence of a row is infinite if it has a feature that no component has. Its weights and its gap
+        are those of its other features.
 
         Parameters
         ----------
@@ -232,7 +234,7 @@ class KLNMF(Factors):
         return rank_of(X, self.n_components, given)
 
     def _start(self, X: Any, W: Any, H: Any, before: NDArray | None) -> Any:
-        """How `factorize` is to begin; there, W are the components and H the weights."""
+        """The start for `factorize`, where W are the components and H the weights."""
         rank = self._rank(X, H)
         warn_of_ignored(self.init, W, H)
         given = self.init == "custom" and (W is not None or H is not None)
@@ -244,7 +246,7 @@ class KLNMF(Factors):
         return engine_init(self.init)
 
     def _from_before(self, X: Any, components: NDArray, rank: int) -> tuple[NDArray, NDArray]:
-        # A feature that no component had before gets a little of each, or X could not be explained.
+        # A feature that no component had gets a little of each; otherwise X could not be explained.
         unknown = components.sum(axis=0) == 0
         components[:, unknown] = 1 / X.shape[1]
         weights = decompose(X.T, components.T, tol=1e-3, threads=self.threads).H

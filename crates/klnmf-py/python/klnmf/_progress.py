@@ -23,14 +23,14 @@ def watching(
     total: int,
     say: Callable[[Any], str],
 ) -> Iterator[Callable[..., bool] | None]:
-    """The function that hears of every step: it tells the callback, and moves the bar.
+    """The function that receives every report: it calls the callback and moves the bar.
 
-    `make` builds what the callback gets, `say` what stands beside the bar.
+    `make` builds the callback's argument, and `say` the text beside the bar.
     """
     if callback is None and not progress:
         yield None
         return
-    bar = _bar(total, "access") if progress else None
+    bar = _bar(total, "iteration") if progress else None
 
     def hear(*facts: Any) -> bool:
         info = make(*facts)
@@ -48,14 +48,14 @@ def watching(
 
 @contextmanager
 def counting(progress: bool, total: int, unit: str) -> Iterator[Callable[[int], None] | None]:
-    """The function that hears how many columns are done."""
+    """The function that receives the number of finished columns."""
     if not progress:
         yield None
         return
     bar = _bar(total, unit)
 
     def hear(done: int) -> None:
-        # Threads may report out of order; the bar never goes back.
+        # Threads may report out of order; the bar never moves back.
         bar.update(max(done - bar.n, 0))
 
     try:

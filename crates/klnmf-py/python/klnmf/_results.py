@@ -1,4 +1,4 @@
-"""What the functions return."""
+"""The results of the functions."""
 
 from __future__ import annotations
 
@@ -11,63 +11,63 @@ from numpy.typing import NDArray
 
 
 class Info(NamedTuple):
-    """How far a factorisation has come; what a callback is told."""
+    """The progress of a factorisation; the argument of a callback."""
 
     iteration: int
-    """Accesses to the data so far: a step on H and a step on W together are one."""
+    """Iterations so far. One iteration updates H and W."""
     seconds: float
-    """Seconds of work so far, without the evaluation of certificates."""
+    """Seconds of work so far, without the computation of the gaps."""
     divergence: float
     """D(V‖WH)."""
     gap_w: float
-    """No change of W alone can lower the divergence by more than this."""
+    """What changing W alone could still gain: no W has a divergence lower by more than this."""
     gap_h: float
-    """No change of H alone can lower the divergence by more than this."""
+    """What changing H alone could still gain: no H has a divergence lower by more than this."""
     sum: float
-    """ΣV, to which gaps are compared."""
+    """ΣV, the unit of relative gaps."""
     precision: str
-    """What the iterations so far used: 'f32', 'f64', or 'mixed' for f32 first and then f64."""
+    """The precision of the iterations so far: 'f32', 'f64', or 'mixed' for f32 first and then f64."""
     update: str = "both"
-    """Which factors move: 'both', 'W' or 'H'."""
+    """Which factors are updated: 'both', 'W' or 'H'."""
 
     @property
     def relative_gap(self) -> float:
-        """The larger gap of the factors that move, relative to ΣV: what the tolerance is compared with."""
+        """The larger gap of the updated factors, relative to ΣV. The tolerance is compared with this."""
         gap = {"W": self.gap_w, "H": self.gap_h}.get(self.update, max(self.gap_w, self.gap_h))
         return gap / self.sum if self.sum > 0 else gap
 
 
 class TopicInfo(NamedTuple):
-    """How far the fitting of a topic model has come; what its callback is told."""
+    """The progress of a topic model; the argument of its callback."""
 
     iteration: int
-    """Accesses to the data so far."""
+    """Iterations so far."""
     seconds: float
-    """Seconds on the clock."""
+    """Elapsed seconds."""
     objective: float
-    """The divergence, with the penalty of the pseudo-counts."""
+    """The divergence plus the penalty of the pseudo-counts."""
 
 
 class Certificate(NamedTuple):
-    """What is known of factors from anywhere."""
+    """The divergence and the single-factor gaps of any factors."""
 
     divergence: float
     """D(V‖WH)."""
     gap_w: float
-    """No change of W alone can lower the divergence by more than this."""
+    """What changing W alone could still gain: no W has a divergence lower by more than this."""
     gap_h: float
-    """No change of H alone can lower the divergence by more than this."""
+    """What changing H alone could still gain: no H has a divergence lower by more than this."""
 
 
 class Memory(NamedTuple):
-    """Bytes that a factorisation takes at most."""
+    """Upper bound of the memory of a factorisation, in bytes."""
 
     v: int
-    """V as it is stored. It is held twice, by columns and by rows."""
+    """V as it is stored. It is stored twice, by columns and by rows."""
     factors: int
     """W and H."""
     workspace: int
-    """64 MiB, the work of each thread, and something for every row and column."""
+    """64 MiB, the workspace of each thread, and a little for every row and column."""
     total: int
     """2·v + 12·factors + workspace."""
 
@@ -78,16 +78,16 @@ def _shape(array: NDArray) -> str:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Result:
-    """A factorisation V ≈ WH with its certificate."""
+    """A factorisation V ≈ WH with its single-factor gaps."""
 
     W: NDArray
-    """features × parts; every column that is not zero sums to 1, unless one factor was fixed."""
+    """The parts, features × parts. Columns that are not zero sum to 1, unless one factor was fixed."""
     H: NDArray
-    """parts × samples."""
+    """The weights, parts × samples."""
     info: Info
-    """Iterations, time and certificate of exactly these factors."""
+    """Iterations, time, divergence and gaps of these factors."""
     trace: NDArray
-    """One record for every certificate on the way, with the fields of `Info` that are numbers."""
+    """One record every `check_every` iterations (default 10), with the numeric fields of `Info`."""
     status: str
     """Why it ended: 'converged', 'iteration limit', 'time limit' or 'stopped'."""
 
@@ -98,22 +98,22 @@ class Result:
 
     @property
     def gap_w(self) -> float:
-        """No change of W alone can lower the divergence by more than this."""
+        """What changing W alone could still gain: no W has a divergence lower by more than this."""
         return self.info.gap_w
 
     @property
     def gap_h(self) -> float:
-        """No change of H alone can lower the divergence by more than this."""
+        """What changing H alone could still gain: no H has a divergence lower by more than this."""
         return self.info.gap_h
 
     @property
     def relative_gap(self) -> float:
-        """The larger gap of the factors that move, relative to ΣV: what `tol` is compared with."""
+        """The larger gap of the updated factors, relative to ΣV. `tol` is compared with this."""
         return self.info.relative_gap
 
     @property
     def iterations(self) -> int:
-        """Accesses to the data."""
+        """Number of iterations."""
         return self.info.iteration
 
     @property
@@ -131,20 +131,20 @@ class Result:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Decomposition:
-    """The weights of every column for a fixed dictionary, with a certificate each."""
+    """The weights for fixed parts, with an optimality gap for every column."""
 
     H: NDArray
-    """parts × samples."""
+    """The weights, parts × samples."""
     divergences: NDArray[np.float64]
     """D(v‖Wh) of every column."""
     gaps: NDArray[np.float64]
-    """No other weights of a column have a divergence lower by more than this."""
+    """The optimality gap of every column: no other weights have a divergence lower by more than this."""
     iterations: NDArray[np.int64]
-    """Steps taken for every column."""
+    """Iterations of every column."""
     columns_converged: NDArray[np.bool_]
     """Whether the gap of a column is within the tolerance."""
     status: str
-    """Why it ended: 'converged' if every column has."""
+    """Why it ended: 'converged' if every column has converged."""
 
     @property
     def converged(self) -> bool:
@@ -158,12 +158,12 @@ class Decomposition:
 
     @property
     def gap(self) -> float:
-        """No H has a divergence lower by more than this: the sum over the columns."""
+        """The optimality gap of H: the sum over the columns."""
         return float(self.gaps.sum())
 
     @property
     def unconverged(self) -> int:
-        """How many columns did not reach the tolerance."""
+        """Number of columns that did not reach the tolerance."""
         return int(np.count_nonzero(~self.columns_converged))
 
     def __repr__(self) -> str:
@@ -182,17 +182,17 @@ class Topics:
     weights: NDArray
     """documents × topics; rows sum to 1. An empty document has even weights."""
     gaps: NDArray[np.float64]
-    """No other weights of a document have a log-posterior higher by more than this, in nats."""
+    """Optimality gaps: no other weights of a document have a log-posterior higher by more, in nats."""
     log_likelihood: NDArray[np.float64]
-    """Of every document, without the multinomial coefficient."""
+    """The log-likelihood of every document, without the multinomial coefficient."""
     words: float
-    """Words in the corpus."""
+    """Number of words in the corpus."""
     unconverged: int
-    """How many documents did not reach the tolerance of their weights."""
+    """Number of documents whose weights did not reach the tolerance."""
     iterations: int
-    """Accesses to the data; 0 where the topics were given."""
+    """Number of iterations; 0 if the topics were given."""
     trace: NDArray
-    """One record for every look at the objective, with the fields of `TopicInfo`."""
+    """One record for every ten iterations, with the fields of `TopicInfo`."""
     status: str
     """Why it ended."""
 
@@ -203,7 +203,7 @@ class Topics:
 
     @property
     def perplexity(self) -> float:
-        """exp(−log-likelihood for each word)."""
+        """exp(−log-likelihood per word)."""
         return float(np.exp(-self.log_likelihood.sum() / self.words)) if self.words > 0 else 1.0
 
     def __repr__(self) -> str:
@@ -215,7 +215,7 @@ class Topics:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Separation:
-    """The stems of a sound and the model they come from. Unpacks as `stems, W, H`."""
+    """The stems of a sound and their model. Unpacks as `stems, W, H`."""
 
     stems: NDArray
     """stems × samples, or stems × channels × samples. They add up to the sound."""
@@ -224,7 +224,7 @@ class Separation:
     H: NDArray
     """components × frames."""
     model: Result | Decomposition
-    """With its certificate."""
+    """The model of the spectrogram, with its gaps."""
 
     def __iter__(self) -> Iterator[NDArray]:
         return iter((self.stems, self.W, self.H))

@@ -1,4 +1,4 @@
-"""What the estimators and the drop-in share: scikit-learn, its checks, and warnings."""
+"""The common part of the estimators and the drop-in: scikit-learn, its checks, and warnings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
     "warn_of_rows",
 ]
 
-# The start that scikit-learn spreads over three names leaves no zeros here under any of them.
+# scikit-learn has three names for this start. Here it leaves no zeros under any of them.
 _INIT: dict[Any, Init] = {
     None: "random",
     "random": "random",
@@ -55,7 +55,7 @@ _INIT: dict[Any, Init] = {
 
 
 def rank_of(X: Any, n_components: Any, given: int | None) -> int:
-    """The number of components asked for, of those given, or of the features."""
+    """The number of components: as requested, of the given factors, or the number of features."""
     if n_components == "auto" and given is not None:
         return given
     if n_components is None or n_components == "auto":
@@ -97,9 +97,9 @@ def engine_init(init: Any) -> Init:
 
 
 def explained(X: Any, components: NDArray) -> tuple[Any, NDArray, NDArray[np.bool_]]:
-    """X and the components without the features that X has and no component knows; which rows have them.
+    """X and the components without the features that X has and no component has; and the rows that have them.
 
-    Their share of the divergence is infinite whatever the weights, so they say nothing about them.
+    Their divergence is infinite whatever the weights, so they do not affect the best weights.
     """
     unknown = np.flatnonzero(components.sum(axis=0) == 0)
     meant = unknown[np.asarray(X[:, unknown].sum(axis=0)).ravel() > 0]
@@ -107,7 +107,7 @@ def explained(X: Any, components: NDArray) -> tuple[Any, NDArray, NDArray[np.boo
         return X, components, np.zeros(X.shape[0], dtype=bool)
     warn(
         f"{meant.size} of {X.shape[1]} features occur in X but in no component (the first is column "
-        f"{meant[0]}): the weights are found without them",
+        f"{meant[0]}): they are left out; fit the components to data with these features",
         UserWarning,
     )
     kept = np.setdiff1d(np.arange(X.shape[1]), meant)
@@ -115,7 +115,7 @@ def explained(X: Any, components: NDArray) -> tuple[Any, NDArray, NDArray[np.boo
 
 
 def warn(text: str, category: type[Warning]) -> None:
-    """Warns at the line outside klnmf and scikit-learn that led here."""
+    """Warn with the location of the calling line outside klnmf and scikit-learn."""
     frame, level = sys._getframe(), 1
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("klnmf", "sklearn"):
         frame, level = frame.f_back, level + 1
@@ -123,7 +123,7 @@ def warn(text: str, category: type[Warning]) -> None:
 
 
 def warn_of_ignored(init: Any, W: Any, H: Any) -> None:
-    """Says that a start was given but not asked for, in scikit-learn's words."""
+    """Warn that a given start is ignored, in scikit-learn's words."""
     if init != "custom" and (W is not None or H is not None):
         warn(
             "When init!='custom', provided W or H are ignored. Set  init='custom' to use them as "
@@ -133,7 +133,7 @@ def warn_of_ignored(init: Any, W: Any, H: Any) -> None:
 
 
 def warn_of_limit(found: Result | Topics, max_iter: int, tol: float | None = None) -> None:
-    """Says that a factorisation ended before its tolerance."""
+    """Warn that a factorisation ended before its tolerance."""
     if found.status == "iteration limit":
         text = f"Maximum number of iterations {max_iter} reached. Increase it to improve convergence."
     else:
@@ -144,10 +144,10 @@ def warn_of_limit(found: Result | Topics, max_iter: int, tol: float | None = Non
 
 
 def warn_of_rows(above: int, rows: int, tol: float) -> None:
-    """Says how many rows have a gap above the tolerance."""
+    """Warn of the number of rows with a gap above the tolerance."""
     if above:
         warn(
-            f"{above} of {rows} rows have a gap above the tolerance of {tol:.1e} times their sum: their "
-            "weights may be improved with more iterations",
+            f"{above} of {rows} rows have a gap above the tolerance of {tol:.1e} times their sum: allow more "
+            "iterations, or raise the tolerance",
             ConvergenceWarning,
         )

@@ -23,18 +23,18 @@ def spectrogram(
     hop: int | None = None,
     threads: int | None = None,
 ) -> NDArray[np.float64]:
-    """The power spectrogram that `separate` works on, bins × frames.
+    """Compute the power spectrogram that `separate` uses, bins × frames.
 
     Parameters
     ----------
     y : array-like of shape (samples,) or (channels, samples)
-        The sound; of several channels the mean is taken.
+        The sound; several channels are averaged.
     sr : int
         Samples per second.
     window, hop : int, optional
-        In samples; 23.2 ms and half of that by default.
+        Length and distance of the windows in samples; 23.2 ms and half of that by default.
     threads : int, optional
-        One per core by default.
+        Number of threads; one per core by default.
 
     Returns
     -------
@@ -64,8 +64,8 @@ def separate(
 ) -> Separation:
     """Split a sound into stems that add up to it.
 
-    The power spectrogram is factored; every component, or group of components, takes its share of
-    every bin of the short-time spectra (a Wiener mask).
+    The power spectrogram is factorised. Every component, or group of components, then gets its share of every
+    bin of the short-time spectra (a Wiener mask).
 
     Parameters
     ----------
@@ -74,18 +74,19 @@ def separate(
     sr : int
         Samples per second.
     n_components : int, optional
-        Blind separation into so many components; beside dictionaries, so many that are not in them.
+        Number of components to learn: all of them in blind separation, or those beside the dictionaries.
     dictionaries : sequence or mapping of arrays of shape (bins, components), optional
         One for every source, learned with `factorize(spectrogram(…), …).W`. There is one stem for every
-        source, in the order given. Without `n_components` only the weights are found, by `decompose`.
+        source, in the given order. Without `n_components`, only the weights are computed, by `decompose`.
     groups : sequence of sequences of int, optional
-        The components of every stem, each component once. By default one stem for each component.
+        The components of every stem; each component occurs once. By default there is one stem for every
+        component that is learned.
     window, hop : int, optional
-        In samples; 23.2 ms and half of that by default.
+        Length and distance of the windows in samples; 23.2 ms and half of that by default.
     threads : int, optional
-        One per core by default.
+        Number of threads; one per core by default.
     **options
-        For `factorize`, or for `decompose` where there is nothing to learn.
+        Passed to `factorize`, or to `decompose` if nothing is learned.
 
     Returns
     -------
@@ -119,7 +120,7 @@ def separate(
 
 
 def _known(dictionaries: Any, bins: int) -> list[NDArray[np.float64]]:
-    """The spectra of every source that is known."""
+    """The spectra of every known source."""
     if isinstance(dictionaries, np.ndarray):
         raise TypeError("dictionaries is one array: give a list of arrays, one for every source")
     given = dictionaries.values() if isinstance(dictionaries, Mapping) else dictionaries or []
@@ -134,11 +135,11 @@ def _known(dictionaries: Any, bins: int) -> list[NDArray[np.float64]]:
 
 
 def _model(V: NDArray, known: list[NDArray], free: int | None, options: dict) -> Result | Decomposition:
-    """The model of the spectrogram: known parts stay as they are, others are learned."""
+    """The model of the spectrogram: known parts stay fixed, others are learned."""
     if not known and free is None:
         raise TypeError("give n_components for blind separation, or dictionaries")
     if known and options.keys() & {"init", "fixed", "update"}:
-        raise TypeError("init, fixed and update cannot be given beside dictionaries: they follow from them")
+        raise TypeError("init, fixed and update cannot be given beside dictionaries: leave them out")
     if not known:
         return factorize(V, free, **options)
     W = np.hstack(known)
@@ -163,12 +164,12 @@ def _channels(y: ArrayLike) -> NDArray[np.float64]:
         )
     if not np.isfinite(sound).all():
         c, i = np.argwhere(~np.isfinite(sound))[0]
-        raise ValueError(f"channel {c} (counting from 0) is {sound[c, i]} at sample {i}")
+        raise ValueError(f"channel {c} (counting from 0) is {sound[c, i]} at sample {i}: give finite samples")
     return sound
 
 
 def _rate(sr: Any) -> int:
-    """Samples per second; some readers of sounds give a whole number as a float."""
+    """Samples per second; some audio readers return an integer as a float."""
     return count("sr", int(sr) if isinstance(sr, float) and sr.is_integer() else sr)
 
 

@@ -1,4 +1,4 @@
-"""Topics as an estimator of scikit-learn's kind."""
+"""Topic models as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -21,32 +21,35 @@ from klnmf._topics import plain_weights, topic_weights, topics
 
 
 class TopicModel(Factors):
-    """Topics of documents: PLSA, or with pseudo-counts the posterior mode of LDA, certified.
+    """Topics of documents: PLSA, or with pseudo-counts the posterior mode of LDA.
+
+    For given topics, the weights of every document have an optimality gap. The topics are a local optimum.
 
     Parameters
     ----------
     n_components : int
-        How many topics.
+        Number of topics.
     topic_prior, word_prior : float
         Pseudo-counts of every topic in every document, and of every word in every topic.
     solver : str
-        The method of the plain factorisation, see `klnmf.topics`.
+        The method of the plain factorisation; see `klnmf.topics`.
     tol : float
-        Done when ten accesses gain less than this, in nats for each word of the corpus.
+        Tolerance in nats per word of the corpus: stop when ten iterations gain less than this.
     weights_tol : float
-        The gap that a document's weights must reach, in nats for each of its words.
+        Tolerance of the weights of a document: its gap in nats, divided by the number of its words and
+        pseudo-counts.
     max_iter : int
-        The most accesses to the data.
+        Maximum number of iterations.
     time_limit : float, optional
-        Stop fitting after this many seconds.
+        Time limit of `fit` in seconds.
     warm_start : bool
-        Begin `fit` with the topics of the last one.
+        Start `fit` from the topics of the last one.
     random_state : int, RandomState or None
-        An int is the seed that `klnmf.topics` and the program take.
+        Seed. An int has the same effect as in `klnmf.topics` and the program.
     threads : int, optional
-        One per core by default. The result does not depend on it.
+        Number of threads; one per core by default. The result does not depend on it.
     callback : callable, optional
-        Is told a `klnmf.TopicInfo` every ten accesses of `fit`; stops it by returning True.
+        Receives a `klnmf.TopicInfo` every ten iterations of `fit`. Returning True stops it.
     progress : bool
         Show a bar (needs tqdm).
 
@@ -55,13 +58,13 @@ class TopicModel(Factors):
     components_ : ndarray of shape (n_components, n_features)
         Topics; rows sum to 1. The topic that explains most words comes first.
     perplexity_ : float
-        Of the documents it was fitted to.
+        Perplexity of the documents that it was fitted to.
     gap_ : float
-        The largest gap of a document's weights, in nats.
+        The largest optimality gap of a document, in nats.
     n_iter_ : int
-        Accesses to the data.
+        Number of iterations.
     trace_ : ndarray
-        One record for every ten accesses, with the fields of `klnmf.TopicInfo`.
+        One record for every ten iterations, with the fields of `klnmf.TopicInfo`.
     status_ : str
         Why `fit` ended.
     n_components_, n_features_in_ : int
@@ -120,7 +123,7 @@ class TopicModel(Factors):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Counts, documents × words.
         y : ignored
-            There for scikit-learn's sake.
+            Present for compatibility with scikit-learn.
 
         Returns
         -------
@@ -158,7 +161,7 @@ class TopicModel(Factors):
         return found.weights.astype(X.dtype)
 
     def transform(self, X: Any) -> NDArray:
-        """The best weights of documents for the topics, each certified.
+        """Find the best weights of documents for the topics, each to its optimality gap.
 
         Parameters
         ----------
@@ -174,10 +177,10 @@ class TopicModel(Factors):
         return self._weights(X).weights.astype(X.dtype)
 
     def weights(self, X: Any) -> Topics:
-        """`transform` with the certificate: gaps and log-likelihoods of every document.
+        """As `transform`, with the gap and log-likelihood of every document.
 
-        A document with a word that no topic has is impossible: its log-likelihood is −∞. Its weights and
-        its gap are those of its other words.
+        A document with a word that is in no topic has the log-likelihood −∞. Its weights and its gap are
+        those of its other words.
 
         Parameters
         ----------
@@ -191,31 +194,31 @@ class TopicModel(Factors):
         return self._weights(self._checked(X))
 
     def perplexity(self, X: Any) -> float:
-        """exp(−log-likelihood for each word) of documents, with their best weights.
+        """Compute exp(−log-likelihood per word) of documents, with their best weights.
 
-        Infinite where a word is in no topic; a `word_prior` above 0 sees to it that there is none.
+        It is infinite if a word is in no topic; a `word_prior` above 0 prevents this.
         """
         return self.weights(X).perplexity
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The log-likelihood of documents with their best weights: the higher the better.
+        """Compute the log-likelihood of documents with their best weights. Higher is better.
 
-        −∞ where a word is in no topic; a `word_prior` above 0 sees to it that there is none.
+        It is −∞ if a word is in no topic; a `word_prior` above 0 prevents this.
         """
         return float(self.weights(X).log_likelihood.sum())
 
     def top_words(
         self, n: int = 10, names: Sequence[str] | Mapping[Any, Any] | None = None
     ) -> list[list[str]]:
-        """The `n` most probable words of every topic.
+        """List the `n` most probable words of every topic.
 
         Parameters
         ----------
         n : int
-            How many.
+            Number of words per topic.
         names : sequence of str or mapping, optional
-            The vocabulary: a list, scikit-learn's `vocabulary_` or a gensim `Dictionary`; by default the
-            names of the columns that it was fitted to, or their numbers.
+            The vocabulary: a list, scikit-learn's `vocabulary_` or a gensim `Dictionary`. By default the
+            names of the columns that the model was fitted to, or their numbers.
 
         Returns
         -------
@@ -232,12 +235,12 @@ class TopicModel(Factors):
         if names is None:
             names = getattr(self, "feature_names_in_", range(size))
         if isinstance(names, Mapping):
-            # Words to columns as in scikit-learn, or columns to words as in gensim.
+            # scikit-learn maps words to columns, gensim columns to words.
             pairs = ((key, word) if isinstance(key, Integral) else (word, key) for key, word in names.items())
             names = [word for _, word in sorted(pairs, key=itemgetter(0))]
         if len(names) != size:
             raise ValueError(
-                f"names has {len(names)} words, the topics have {size}: give the whole vocabulary"
+                f"names has {len(names)} words, the topics have {size}: give the complete vocabulary"
             )
         return [str(name) for name in names]
 
@@ -270,7 +273,7 @@ class TopicModel(Factors):
     def _start(self, X: Any, before: NDArray | None) -> Any:
         if before is None or before.shape != (self.n_components, X.shape[1]):
             return "random"
-        # A word that no topic had before gets a little of each, or X could not be explained.
+        # A word that no topic had gets a little of each; otherwise X could not be explained.
         words = before.astype(np.float64)
         words[:, words.sum(axis=0) == 0] = 1 / X.shape[1]
         found = topic_weights(X, words, topic_prior=self.topic_prior, weights_tol=1e-3, threads=self.threads)

@@ -1,4 +1,4 @@
-"""Topic models of counts, documents × words as scikit-learn has them."""
+"""Topic models of counts, documents × words as in scikit-learn."""
 
 from __future__ import annotations
 
@@ -54,37 +54,38 @@ def topics(
     Parameters
     ----------
     counts : array-like or scipy.sparse matrix of shape (documents, words)
-        How often each word occurs, from `CountVectorizer` for example. Works in f64.
+        How often each word occurs, from `CountVectorizer` for example. Converted to f64.
     n_topics : int, optional
-        How many topics. May be left out where `init` is a pair.
+        Number of topics. May be left out if `init` is a pair.
     init : {'random', 'nndsvd'} or pair (weights, topics)
-        How to start: documents × topics and topics × words, of any positive scale.
+        The start. A pair is documents × topics and topics × words, of any positive scale.
     solver : {'auto', 'simplex', …}
         The method of the plain factorisation.
     topic_prior, word_prior : float
-        Pseudo-counts of every topic in every document, and of every word in every topic; 0 and 0
-        give maximum likelihood.
+        Pseudo-counts of every topic in every document, and of every word in every topic. 0 and 0 give
+        maximum likelihood.
     tol : float
-        Done when ten accesses gain less than this, in nats for each word of the corpus.
+        Tolerance in nats per word of the corpus: stop when ten iterations gain less than this.
     weights_tol : float
-        The gap that a document's weights must reach in the end, in nats for each of its words.
+        Tolerance of the weights of a document: its gap in nats, divided by the number of its words and
+        pseudo-counts.
     max_iter : int
-        The most accesses to the data.
+        Maximum number of iterations.
     time_limit : float, optional
-        Stop after this many seconds.
+        Time limit in seconds.
     seed : int
-        Of the random start.
+        Seed of the random start.
     threads : int, optional
-        One per core by default.
+        Number of threads; one per core by default.
     callback : callable, optional
-        Is told a `TopicInfo` now and then; stops the work by returning True.
+        Receives a `TopicInfo` every ten iterations. Returning True stops the work.
     progress : bool
         Show a bar (needs tqdm).
 
     Returns
     -------
     Topics
-        topics, weights, and for every document a gap and a log-likelihood.
+        Topics, weights, and for every document an optimality gap and a log-likelihood.
 
     Examples
     --------
@@ -122,10 +123,10 @@ def topics(
 
 
 def _start(counts: Any, V: Any, n_topics: Any, init: Any, seed: int, threads: int) -> tuple[NDArray, NDArray]:
-    """The factors of V to start from."""
+    """The factors of V at the start."""
     if isinstance(init, str):
         if n_topics is None:
-            raise TypeError("n_topics is missing: how many topics?")
+            raise TypeError("n_topics is missing: give the number of topics")
         n_topics = parts("n_topics", n_topics, V.shape)
         check_memory(V, n_topics, threads)
         with turned(*NAMES):
@@ -162,23 +163,24 @@ def topic_weights(
     threads: int | None = None,
     progress: bool = False,
 ) -> Topics:
-    """The weights of documents for given topics, each with its certificate.
+    """Find the weights of documents for given topics, each with an optimality gap.
 
     Parameters
     ----------
     counts : array-like or scipy.sparse matrix of shape (documents, words)
         How often each word occurs.
     topics : array-like of shape (topics, words)
-        Scaled to rows that sum to 1, if they are not zero. The words of two data frames are matched by
-        their labels, those of arrays by position.
+        Rows that are not zero are scaled to sum 1. The words of two data frames are matched by label,
+        those of arrays by position.
     topic_prior : float
-        The pseudo-count of every topic in every document.
+        Pseudo-count of every topic in every document.
     weights_tol : float
-        The gap that a document's weights must reach, in nats for each of its words.
+        Tolerance of the weights of a document: its gap in nats, divided by the number of its words and
+        pseudo-counts.
     time_limit : float, optional
-        Stop after this many seconds.
+        Time limit in seconds.
     threads : int, optional
-        One per core by default.
+        Number of threads; one per core by default.
     progress : bool
         Show a bar (needs tqdm).
 
@@ -205,7 +207,7 @@ def topic_weights(
 def plain_weights(
     counts: Any, topics: NDArray, prepared: TopicDecomposer, weights_tol: float, progress: bool
 ) -> Topics:
-    """`topic_weights` without a prior, for topics that are prepared."""
+    """`topic_weights` without a prior, for prepared topics."""
     V = matrix(counts, np.float64, "counts").T
     W = _words(counts, V, topics)
     tol = number("weights_tol", weights_tol)
@@ -215,7 +217,7 @@ def plain_weights(
 
 
 def _of_documents(V: Any, W: NDArray, found: Any) -> Topics:
-    """Weights with their topics, scaled."""
+    """The weights with their scaled topics."""
     sums = W.sum(axis=0)
     W = np.divide(W, sums, out=np.zeros_like(W), where=sums > 0)
     return _packed(V, W, found, 0, np.array([], TRACE), found[-1])

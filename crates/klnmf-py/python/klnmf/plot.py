@@ -32,7 +32,7 @@ def _rows(components: Any) -> np.ndarray:
 
 
 def _grid(count: int, columns: int | None, size: tuple[float, float]) -> tuple[Any, np.ndarray]:
-    """A figure with `count` axes in a grid; those too many are not shown."""
+    """A figure with `count` axes in a grid; surplus axes are hidden."""
     columns = columns or int(np.ceil(np.sqrt(count)))
     lines = -(-count // columns)
     figure, axes = _pyplot().subplots(
@@ -49,16 +49,16 @@ def _grid(count: int, columns: int | None, size: tuple[float, float]) -> tuple[A
 
 
 def convergence(*models: Any, labels: Sequence[str] | None = None, x: str = "iteration") -> Figure:
-    """The divergence and the gaps on the way; of topic models the objective, which has no gaps on the way.
+    """Plot the divergence and the single-factor gaps over the iterations; for topic models, the objective.
 
     Parameters
     ----------
     *models : Result, Topics or fitted estimator
-        What has a trace.
+        Models with a trace.
     labels : sequence of str, optional
-        One for each.
+        Labels, one for each model.
     x : {'iteration', 'seconds'}
-        What runs along the axis.
+        The quantity on the x axis.
 
     Returns
     -------
@@ -93,18 +93,18 @@ def convergence(*models: Any, labels: Sequence[str] | None = None, x: str = "ite
 def images(
     components: Any, shape: tuple[int, int], *, columns: int | None = None, cmap: str = "gray_r"
 ) -> Figure:
-    """Components as images.
+    """Plot components as images.
 
     Parameters
     ----------
     components : estimator, Result or array of shape (n_components, pixels)
-        What to draw.
+        Components to draw.
     shape : pair of int
         Height and width of an image.
     columns : int, optional
-        Images side by side.
+        Number of images side by side.
     cmap : str
-        A colour map.
+        Name of a colour map.
 
     Returns
     -------
@@ -128,18 +128,18 @@ def images(
 def bars(
     components: Any, names: Sequence[str] | None = None, *, columns: int = 1, colours: Any = None
 ) -> Figure:
-    """Components as bars, as mutational signatures are shown.
+    """Plot components as bars, like mutational signatures.
 
     Parameters
     ----------
     components : estimator, Result or array of shape (n_components, features)
-        What to draw.
+        Components to draw.
     names : sequence of str, optional
-        Of the features; shown if there are at most 40.
+        Names of the features; shown if there are at most 40.
     columns : int
-        Panels side by side.
+        Number of panels side by side.
     colours : optional
-        Of the features, whatever matplotlib takes.
+        Colours of the features, in any form that matplotlib accepts.
 
     Returns
     -------
@@ -166,18 +166,18 @@ def bars(
 def words(
     components: Any, names: Sequence[str] | None = None, n: int = 10, *, columns: int | None = None
 ) -> Figure:
-    """The heaviest features of every component, as lists of words.
+    """Plot the largest features of every component as lists of words.
 
     Parameters
     ----------
     components : estimator, Topics or array of shape (n_components, features)
-        What to draw.
+        Components to draw.
     names : sequence of str, optional
-        Of the features; by default those that an estimator was fitted to.
+        Names of the features; by default those that an estimator was fitted to.
     n : int
-        How many.
+        Number of features per component.
     columns : int, optional
-        Lists side by side.
+        Number of lists side by side.
 
     Returns
     -------
@@ -206,14 +206,14 @@ def words(
 
 
 def structure(weights: Any, groups: ArrayLike | None = None) -> Figure:
-    """The shares of the components in every sample, stacked: a structure plot.
+    """Plot the shares of the components in every sample as stacked bars (a structure plot).
 
     Parameters
     ----------
     weights : array-like of shape (n_samples, n_components), Result, Decomposition or Topics
-        From `transform`, or what has weights. Every sample is scaled to 1.
+        Weights, from `transform` for example. Every sample is scaled to sum 1.
     groups : array-like of shape (n_samples,), optional
-        Labels; samples of a group stand together.
+        Labels of the samples; samples of a group are drawn together.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def structure(weights: Any, groups: ArrayLike | None = None) -> Figure:
     sums = weights.sum(axis=1, keepdims=True)
     shares = np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)
     labels = np.zeros(len(shares), dtype=int) if groups is None else np.asarray(groups)
-    # Within a group the samples with the same main component stand together, the purest first.
+    # Within a group, samples with the same main component are drawn together, the purest first.
     order = np.lexsort((-shares.max(axis=1), shares.argmax(axis=1), labels))
     shares, labels = shares[order], labels[order]
 

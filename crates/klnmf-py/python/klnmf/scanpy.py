@@ -1,4 +1,4 @@
-"""Factorisations of AnnData objects, stored where users of scanpy look for them."""
+"""Factorisations of AnnData objects, stored as scanpy does."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ def nmf(
     Parameters
     ----------
     adata : AnnData
-        Cells × genes, counts or anything else that is not negative.
+        Cells × genes: counts or other non-negative numbers.
     n_components : int
-        How many programmes.
+        Number of programmes.
     layer : str, optional
         The layer with the counts; `X` by default.
     mask_var : str, array of bool or None
-        Which genes to use: a column of `var`, or a mask, True or False for every gene. By default
-        'highly_variable' if there is such a column, as in `scanpy.pp.pca`; None for all.
+        Which genes to use: a column of `var`, or a mask with True or False for every gene. By default
+        'highly_variable' if that column exists, as in `scanpy.pp.pca`; None for all.
     key_added : str, optional
-        The name of the results in `obsm`, `varm` and `uns`.
+        Name of the results in `obsm`, `varm` and `uns`; by default 'X_nmf', 'nmf' and 'nmf'.
     copy : bool
         Return a copy instead of changing `adata`.
     random_state : int, optional
-        Another name of `seed`, as in scanpy.
+        Another name for `seed`, as in scanpy.
     **options
-        For `klnmf.factorize`: `seed`, `tol`, `max_iter`, `progress`, …
+        Passed to `klnmf.factorize`: `seed`, `tol`, `max_iter`, `progress`, …
 
     Returns
     -------
     AnnData or None
-        In `obsm['X_nmf']` the usage of each programme by each cell (cells × programmes), in
-        `varm['nmf']` the programmes (genes × programmes, columns sum to 1, 0 for genes not used), in
-        `uns['nmf']` the certificate and the parameters.
+        The copy if `copy` is set. `obsm['X_nmf']` holds the usage of each programme by each cell (cells ×
+        programmes). `varm['nmf']` holds the programmes (genes × programmes; columns sum to 1; 0 for genes
+        that are not used). `uns['nmf']` holds the divergence, the gaps and the parameters.
 
     Examples
     --------
@@ -66,15 +66,15 @@ def nmf(
     ((50, 3), (30, 3), 'converged')
     """
     if adata.isbacked:
-        raise ValueError("adata lies in a file: give adata.to_memory()")
+        raise ValueError("adata is backed by a file: give adata.to_memory()")
     if random_state is not None:
         if "seed" in options:
-            raise TypeError("seed and random_state are two names of the same: give one")
+            raise TypeError("seed and random_state are two names of the same option: give one")
         options["seed"] = count("random_state", random_state)
     adata = adata.copy() if copy else adata
     X = adata.X if layer is None else adata.layers[layer]
     if X is None:
-        raise ValueError("adata.X is empty: name the layer with the counts")
+        raise ValueError("adata.X is None: name the layer with the counts")
     mask = _mask(adata, mask_var)
     genes = np.arange(adata.n_vars) if mask is None else np.flatnonzero(mask)
     n_components = parts("n_components", n_components, (len(adata), len(genes)))
@@ -111,12 +111,12 @@ def _mask(adata: AnnData, mask_var: Any) -> NDArray | None:
         if mask_var not in adata.var:
             if mask_var == "highly_variable":
                 return None
-            raise ValueError(f"mask_var = {mask_var!r}: adata.var has no such column")
+            raise ValueError(f"mask_var = {mask_var!r}: adata.var has no such column; name another, or None")
         name, mask_var = f"mask_var = {mask_var!r}", adata.var[mask_var]
     mask = np.asarray(mask_var)
     if mask.shape != (adata.n_vars,):
         raise ValueError(
-            f"{name} has the shape {mask.shape}: True or False for {adata.n_vars} genes is needed"
+            f"{name} has the shape {mask.shape}: give True or False for {adata.n_vars} genes"
         )
     wrong = [i for i, used in enumerate(mask.tolist()) if not isinstance(used, (bool, np.bool_))]
     if wrong:
@@ -127,7 +127,7 @@ def _mask(adata: AnnData, mask_var: Any) -> NDArray | None:
 
 
 def _plain(options: dict[str, Any]) -> dict[str, Any]:
-    """Those that an .h5ad file can hold."""
+    """The options that an .h5ad file can hold."""
     values = {
         name: value.item() if isinstance(value, np.generic) else value for name, value in options.items()
     }

@@ -1,4 +1,4 @@
-"""scikit-learn's `non_negative_factorization` for the Kullback-Leibler divergence, on this engine.
+"""scikit-learn's `non_negative_factorization` for the Kullback-Leibler divergence, computed by klnmf.
 
 >>> import numpy as np
 >>> from klnmf.sklearn import non_negative_factorization
@@ -56,7 +56,7 @@ def non_negative_factorization(
     verbose: int = 0,
     shuffle: bool = False,
 ) -> tuple[NDArray, NDArray, int]:
-    """Factor X ≈ WH, X being samples × features, with scikit-learn's arguments and stopping rule.
+    """Factor X ≈ WH, where X is samples × features, with scikit-learn's arguments and stopping rule.
 
     Parameters
     ----------
@@ -69,25 +69,26 @@ def non_negative_factorization(
     n_components : int, 'auto' or None
         By default taken from W and H, else the number of features.
     init : {'random', 'nndsvd', 'nndsvda', 'nndsvdar', 'custom'} or None
-        'random', and None, is scikit-learn's own start, number for number; the three 'nndsvd' are this
-        engine's, which leaves no zeros.
+        'random' and None give exactly scikit-learn's start. The three 'nndsvd' give klnmf's, which leaves no
+        zeros.
     update_H : bool
-        Whether the components move. If not, the problem is convex, and W is its certified optimum.
+        Whether the components are updated. If not, the problem is convex, and W is its optimum to a relative
+        gap of 1e-6.
     solver : {'mu'}
-        scikit-learn's name for its method for this divergence. The one used is `auto`.
+        scikit-learn's name of its method for this divergence. The method used is `auto`.
     beta_loss : {'kullback-leibler', 1}
-        No other.
+        The only divergence here.
     tol : float
-        Stop when ten accesses lower √(2·divergence) by less than `tol` times its first value, as in
-        scikit-learn.
+        Tolerance relative to the first value of √(2·divergence): stop when ten iterations decrease it by less
+        than `tol` times that value, as in scikit-learn.
     max_iter : int
-        The most accesses to the data.
+        Maximum number of iterations.
     alpha_W, alpha_H, l1_ratio : float
-        Must ask for no regularisation.
+        Must be 0: there is no regularisation here.
     random_state : int, RandomState or None
-        Of the start.
+        Seed of the start.
     verbose : int
-        Print a line every ten accesses.
+        Print a line every ten iterations.
     shuffle : bool
         Ignored.
 
@@ -97,7 +98,7 @@ def non_negative_factorization(
     H : ndarray of shape (n_components, n_features)
         Rows that are not zero sum to 1, unless they were fixed.
     n_iter : int
-        Accesses to the data.
+        Number of iterations.
     """
     _check_arguments(solver, beta_loss, alpha_W, alpha_H)
     X = check_array(X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32])
@@ -152,7 +153,7 @@ def _check_arguments(solver: str, beta_loss: Any, alpha_W: Any, alpha_H: Any) ->
 
 
 def _start(X: Any, W: Any, H: Any, n_components: Any, init: Any, random_state: Any) -> Any:
-    """How the engine is to begin. There W are the components and H the weights."""
+    """The start for `factorize`, where W are the components and H the weights."""
     given = init == "custom" and H is not None
     rank = rank_of(X, n_components, np.shape(H)[0] if given else None)
     if init == "custom":
@@ -167,7 +168,7 @@ def _start(X: Any, W: Any, H: Any, n_components: Any, init: Any, random_state: A
 
 
 def _random(X: Any, rank: int, random_state: Any) -> tuple[NDArray, NDArray]:
-    """scikit-learn's random start, in its order: components first, then weights."""
+    """scikit-learn's random start, drawn in its order: components first, then weights."""
     rng = check_random_state(random_state)
     scale = np.sqrt(X.mean() / rank)
     draw = [rng.standard_normal(size=shape) for shape in ((rank, X.shape[1]), (X.shape[0], rank))]
