@@ -1,15 +1,15 @@
-//! Which found part is which true one.
+//! Pairs found parts with true ones.
 
 use klnmf::Mat;
 
-/// A true part and the found one that is paired with it.
+/// A true part and the found part paired with it.
 pub struct Match {
     pub truth: usize,
     pub found: usize,
     pub cosine: f64,
 }
 
-/// Pairs true and found parts one to one, the most alike first; in the order of the true parts.
+/// Pairs true and found parts one to one, the most similar first. The result has the order of the true parts.
 pub fn match_parts(truth: &Mat<f64>, found: &Mat<f64>) -> Vec<Match> {
     let mut pairs: Vec<Match> = (0..truth.cols())
         .flat_map(|t| (0..found.cols()).map(move |f| (t, f)))
@@ -26,7 +26,7 @@ pub fn match_parts(truth: &Mat<f64>, found: &Mat<f64>) -> Vec<Match> {
     matches
 }
 
-/// How alike two vectors are; zero if one of them is.
+/// The cosine of two vectors; zero if one of them is zero.
 pub fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let dot = |x: &[f64], y: &[f64]| -> f64 { x.iter().zip(y).map(|(x, y)| x * y).sum() };
     let lengths = (dot(a, a) * dot(b, b)).sqrt();

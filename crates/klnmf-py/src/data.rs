@@ -1,7 +1,7 @@
 //! Lends Python's matrices to the library without copying.
 //!
-//! C-ordered arrays are stored by rows, Fortran-ordered ones by columns; CSR and CSC are used as they are. The Python
-//! code makes numbers f32 or f64 and arrays contiguous, and copies only where needed.
+//! C-ordered arrays are stored by rows, Fortran-ordered ones by columns; CSR and CSC are used as they are.
+//! The Python code makes numbers f32 or f64 and arrays contiguous, and copies only where needed.
 
 use crate::error::from_library;
 use klnmf::{Mat, Matrix, Order, Scalar, Sparse};
@@ -52,7 +52,11 @@ impl<'py, T: Element + Scalar> Lent<'py, T> {
         let order = match format.as_str() {
             "csr" => Order::Rows,
             "csc" => Order::Columns,
-            other => return Err(PyValueError::new_err(format!("format {other}: convert the matrix to CSR or CSC"))),
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "format {other}: convert the matrix to CSR or CSC"
+                )));
+            }
         };
         Ok(Lent::Sparse {
             shape: v.getattr("shape")?.extract()?,
@@ -63,7 +67,8 @@ impl<'py, T: Element + Scalar> Lent<'py, T> {
         })
     }
 
-    /// Calls `f` with a view of the memory. Unsorted indices and duplicates are sorted and merged in a copy first.
+    /// Calls `f` with a view of the memory. Unsorted indices and duplicates are sorted and merged in a copy
+    /// first.
     pub fn with<R>(&self, f: impl FnOnce(Matrix<'_, T>) -> PyResult<R>) -> PyResult<R> {
         match self {
             Lent::Dense(order, array) => {

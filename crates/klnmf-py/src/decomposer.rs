@@ -25,8 +25,8 @@ impl<T: Scalar> Prepared<T> {
 }
 
 impl<T> Drop for Prepared<T> {
-    /// In a forked child the threads no longer exist, and one may have held a lock. Ending them could wait forever, so
-    /// the child leaks the object.
+    /// In a forked child the threads no longer exist, and one may have held a lock. Ending them could wait
+    /// forever, so the child leaks the object.
     fn drop(&mut self) {
         if self.pid != process::id() {
             let _ = Arc::into_raw(self.decomposer.clone());
@@ -150,7 +150,8 @@ fn by_columns<T: Element + Scalar>(py: Python<'_>, found: Decomposition<T>) -> P
     (array(py, found.h)?, divergence, gap, iterations, converged, found.status.name()).into_pyobject(py)
 }
 
-/// Topics, words × topics, for documents whose weights have no prior: [`klnmf::topic_weights`] with `topic_prior` 0.
+/// Topics, words × topics, for documents whose weights have no prior: [`klnmf::topic_weights`] with
+/// `topic_prior` 0.
 #[pyclass(frozen, module = "klnmf._klnmf")]
 pub struct TopicDecomposer {
     topics: Mat<f64>,

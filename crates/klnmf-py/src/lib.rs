@@ -1,6 +1,7 @@
 //! The native module of the Python package: conversions only.
 //!
-//! * `data` lends numpy arrays and scipy.sparse matrices to the library without copying, and returns its factors.
+//! * `data` lends numpy arrays and scipy.sparse matrices to the library without copying, and returns its
+//!   factors.
 //! * `work` runs the library on its own thread without Python's lock, and handles callbacks and Ctrl-C.
 //! * `model`, `topics` and `sound` wrap the functions of the library, one by one.
 //! * `decomposer` holds the dictionaries that are kept between calls; nothing else here owns threads.

@@ -1,9 +1,9 @@
 //! Runs work on its own thread, while the caller's thread serves Python.
 //!
-//! The library's work can be long, so it runs on a second thread without Python's lock. The calling thread waits for
-//! reports, passes them to the callback, and lets Python check for signals in between. Ctrl-C sets the library's stop
-//! flag, and the exception is raised when the work has stopped. No thread outlives the call, except those of a
-//! prepared dictionary, which is created again after a fork: see `decomposer`.
+//! The library's work can be long, so it runs on a second thread without Python's lock. The calling thread
+//! waits for reports, passes them to the callback, and lets Python check for signals in between. Ctrl-C sets
+//! the library's stop flag, and the exception is raised when the work has stopped. No thread outlives the
+//! call, except those of a prepared dictionary, which is created again after a fork: see `decomposer`.
 
 use pyo3::prelude::*;
 use std::ops::ControlFlow;

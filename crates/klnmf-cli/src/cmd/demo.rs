@@ -20,13 +20,13 @@ use std::process::ExitCode;
 /// the true ones and draws them.
 #[derive(Args)]
 pub struct Demo {
-    /// The folder for the pictures and the model
+    /// Folder for the pictures and the model
     #[arg(long, short, value_name = "FOLDER", default_value = "klnmf-demo")]
     out: PathBuf,
-    /// Of the first of the random starts
+    /// Seed of the first random start; the others follow
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Print one JSON object on standard output instead of sentences
+    /// Print one JSON object on standard output instead of text
     #[arg(long)]
     json: bool,
 }
