@@ -122,7 +122,7 @@ fn the_trace_repeats_the_authors_programs() {
     }
 }
 
-/// The precision that is told is the one of the work, not the one that was asked for.
+/// The reported precision is that of the iterations, not the requested one.
 #[test]
 fn the_precision_is_the_one_of_the_work() {
     let place = Place::new();

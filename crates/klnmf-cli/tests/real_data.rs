@@ -13,13 +13,13 @@ fn load<T: Scalar>(name: &str) -> Option<Table<T>> {
     Some(read(&folder.join(name)).unwrap())
 }
 
-/// The default solver ends no worse than multiplicative updates after the same number of accesses, within 0.5 %.
-fn compare<T: Scalar>(matrix: &Stored<T>, rank: usize, accesses: usize) {
+/// The default solver ends no worse than multiplicative updates after the same number of iterations, within 0.5 %.
+fn compare<T: Scalar>(matrix: &Stored<T>, rank: usize, iterations: usize) {
     let v = matrix.view();
     let run = |solver| {
         let (w, h) = init(v, rank, &Settings { seed: 0, ..Settings::default() }).unwrap();
         let settings =
-            Settings { solver, max_iter: accesses, check_every: Some(accesses), ..Settings::default() };
+            Settings { solver, max_iter: iterations, check_every: Some(iterations), ..Settings::default() };
         let found = factorize_from(v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
         assert!(found.w.as_slice().iter().chain(found.h.as_slice()).all(|x| x.is_finite()));
         assert!(found.info.relative_gap().is_finite());

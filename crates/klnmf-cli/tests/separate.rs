@@ -246,7 +246,7 @@ fn blocks_make_no_difference() {
     }
 }
 
-/// Learning takes all its accesses, unless a tolerance is asked for.
+/// Learning takes all its iterations, unless a tolerance is given.
 #[test]
 fn learning_ends_as_asked() {
     let place = Place::new();
@@ -284,7 +284,7 @@ fn names_are_told_apart() {
     assert_eq!(found["files"], serde_json::json!(["part01.wav", "part02.wav", "part03.wav"]));
 }
 
-/// What is amiss with a recording to learn from is told as well.
+/// Notes also list the problems of training recordings.
 #[test]
 fn training_that_is_cut_short_has_a_note() {
     let place = Place::new();

@@ -1,6 +1,6 @@
 """Cells: gene programmes from counts in an AnnData."""
 
-# %% Counts with four programmes, sparse and in single precision as they come from a pipeline.
+# %% Counts with four programmes, sparse and in single precision, as from a pipeline.
 import anndata
 import klnmf
 import numpy as np
@@ -16,12 +16,12 @@ adata = anndata.AnnData(
     var=pd.DataFrame(index=[f"gene{i}" for i in range(300)]),
 )
 
-# %% Nothing is densified, normalised or logged: counts are what the divergence is made for.
+# %% The counts stay sparse and are not normalised or log-transformed: the divergence is made for counts.
 klnmf.scanpy.nmf(adata, n_components=4, seed=0)
 print(adata)
 print({key: adata.uns["nmf"][key] for key in ("divergence", "relative_gap", "status")})
 
-# %% The programmes that went in come out.
+# %% It finds the true programmes.
 found = adata.varm["nmf"] / np.linalg.norm(adata.varm["nmf"], axis=0)
 truth = programmes.T / np.linalg.norm(programmes.T, axis=0)
 print("cosines with the truth:", (truth.T @ found).max(axis=1).round(3))

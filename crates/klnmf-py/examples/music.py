@@ -1,6 +1,6 @@
-"""Music: a spectrogram in notes, and a sound in stems."""
+"""Music: split a spectrogram into notes, and a sound into stems."""
 
-# %% Two notes that overlap. `y, sr = librosa.load("song.ogg", sr=None)` would do.
+# %% Two notes that overlap. For a file, use `y, sr = librosa.load("song.ogg", sr=None)`.
 import klnmf
 import librosa
 import numpy as np
@@ -11,7 +11,7 @@ low = np.sin(2 * np.pi * 220 * time) * (time % 1 < 0.6)
 high = np.sin(2 * np.pi * 1320 * time) * (time % 0.7 < 0.3)
 y = low + high
 
-# %% librosa's own function, on this engine.
+# %% librosa's own function with KLNMF.
 S = np.abs(librosa.stft(y, n_fft=512))
 model = klnmf.KLNMF(n_components=2, random_state=0)
 components, activations = librosa.decompose.decompose(S, transformer=model, sort=True)
@@ -21,9 +21,9 @@ print("peaks in Hz:", librosa.fft_frequencies(sr=sr, n_fft=512)[components.argma
 stems, W, H = klnmf.separate(y, sr, n_components=2)
 print("stems:", stems.shape, "they add up:", np.allclose(stems.sum(axis=0), y))
 
-# %% With a dictionary for every source the problem is convex, and every frame certified.
+# %% With a dictionary for every source the problem is convex, and every frame has an optimality gap.
 learn = {
-    # The floor is for bins that no source has and the mix does: no weights could explain them.
+    # The floor is for bins that the mix has and no source has: no weights could explain them.
     name: klnmf.factorize(klnmf.spectrogram(part, sr), 2).W + 1e-12
     for name, part in (("low", low), ("high", high))
 }

@@ -18,13 +18,13 @@ vectorizer = CountVectorizer(stop_words="english")
 counts = vectorizer.fit_transform(texts)
 words = vectorizer.get_feature_names_out()
 
-# %% Two topics. The pseudo-counts keep words possible that a topic has not been seen with.
+# %% Two topics. Pseudo-counts give words a probability above 0 in topics without them.
 model = klnmf.TopicModel(2, random_state=0).fit(counts)
 for topic in model.top_words(5, words):
     print("topic:", ", ".join(topic))
 print(f"perplexity {model.perplexity_:.1f}")
 
-# %% A new document. The bound is in nats: no other weights explain it better by more than that.
+# %% A new document with its optimality gap in nats: no other weights are better by more than that.
 new = vectorizer.transform(["a cat looked at the stars"])
 found = model.weights(new)
-print("weights:", found.weights.round(2), "bound:", found.gaps)
+print("weights:", found.weights.round(2), "gap:", found.gaps)

@@ -310,7 +310,7 @@ def test_limits(counts):
 def test_progress(counts, capsys):
     model = klnmf.factorize(counts, 4, progress=True)
     klnmf.decompose(counts, model.W, progress=True)
-    assert "access" in capsys.readouterr().err
+    assert "iteration" in capsys.readouterr().err
 
 
 def test_progress_comes_to_its_end(counts, monkeypatch):

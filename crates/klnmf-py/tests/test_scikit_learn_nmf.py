@@ -55,7 +55,7 @@ class NMF(klnmf.KLNMF):
 
 
 LEFT_OUT = {
-    "test_convergence_warning": "one access solves that matrix here, and the certificate says so",
+    "test_convergence_warning": "one iteration solves that matrix here, and the gaps show it",
     "test_initialize_nn_output": "a private function",
     "test_initialize_close": "a private function",
     "test_initialize_variants": "a private function",

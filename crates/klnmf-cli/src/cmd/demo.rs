@@ -80,7 +80,7 @@ impl Demo {
         } else {
             summary::print(&format!(
                 "data         256 images of swimmers, {} × {}, generated; {} true parts\n\
-                 fpa          best of {STARTS} starts: {} after {} data accesses in {:.2} s\n{}\
+                 fpa          best of {STARTS} starts: {} after {} iterations in {:.2} s\n{}\
                  parts        {found} of {} true parts found (cosine ≥ {ALIKE})\n\
                  pictures     {}\n             {}\n\
                  model        {}\n",
