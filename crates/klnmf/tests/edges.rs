@@ -221,8 +221,7 @@ fn monstrous_shapes_are_errors() {
 #[test]
 fn entries_that_change_are_errors() {
     let first = [(0, 0), (1, 1)];
-    for second in [&[(0, 0)][..], &[(0, 0), (0, 1)], &[(0, 0), (1, 0)], &[(0, 0), (1, 1), (1, 1)], &[(5, 5)]]
-    {
+    for second in [&[(0, 0)][..], &[(0, 0), (0, 1)], &[(0, 0), (1, 1), (1, 1)], &[(5, 5)]] {
         let mut passes = [&first[..], second].into_iter();
         let made: Result<Sparse<f64>, Error> = Sparse::from_triplets(2, 2, Order::Rows, |put| {
             passes.next().unwrap_or_default().iter().try_for_each(|&(i, j)| put(i, j, 1.0))
