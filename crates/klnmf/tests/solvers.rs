@@ -95,9 +95,7 @@ fn the_papers_divergence_is_reported_for_its_programs() {
         let found =
             factorize_from(&v, small.clone(), small.clone(), &settings, |_| ControlFlow::Continue(()))
                 .unwrap();
-        let papers = solver.name().ends_with("-authors") || solver == Solver::FpaPrinted;
-        let added = if papers { f64::EPSILON } else { 0.0 };
-        let expected = -(1e-16 + added).ln() - 1.0;
+        let expected = -(1e-16 + solver.spec().epsilon).ln() - 1.0;
         assert!((found.info.divergence - expected).abs() < 1e-6, "{solver}: {}", found.info.divergence);
     }
 }

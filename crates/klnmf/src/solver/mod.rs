@@ -50,7 +50,7 @@ pub struct Spec {
     pub(crate) may_mix: bool,
     /// What is added inside the logarithm of the divergence that it reports: the authors' programs add the
     /// epsilon of f64.
-    pub(crate) epsilon: f64,
+    pub epsilon: f64,
 }
 
 /// What most methods have in common.

@@ -35,24 +35,21 @@ impl Corpus {
         let matrix = klnmf_io::read::<f64>(path)?.matrix;
         matrix.view().check().map_err(|why| klnmf_io::Error::matrix(path, why))?;
         let (given, step) = (matrix.rows(), matrix.rows().div_ceil(size.pick(40, 500, usize::MAX)).max(1));
-        let counts = Sparse::from_triplets(matrix.cols(), given.div_ceil(step), Order::Columns, |put| {
-            let mut result = Ok::<(), klnmf::Error>(());
-            matrix.view().for_each(|document, word, count| {
-                if document % step == 0 && count != 0.0 && result.is_ok() {
-                    result = put(word, document / step, count);
-                }
+        let counts: klnmf::Result<_> =
+            Sparse::from_triplets(matrix.cols(), given.div_ceil(step), Order::Columns, |put| {
+                let mut used =
+                    matrix.view().entries().filter(|(document, _, x)| document % step == 0 && *x != 0.0);
+                used.try_for_each(|(document, word, count)| put(word, document / step, count))
             });
-            result
-        })?;
+        let counts = counts?;
         anyhow::ensure!(counts.nnz() > 0, "{}: there are no counts", path.display());
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { counts, truth: None, name: Some(name), given, step })
     }
 
     pub fn fingerprint(&self) -> String {
-        let mut numbers = Vec::new();
         let view: klnmf::Matrix<'_, f64> = (&self.counts).into();
-        view.for_each(|i, j, x| numbers.extend([i as f64, j as f64, x]));
+        let numbers: Vec<f64> = view.entries().flat_map(|(i, j, x)| [i as f64, j as f64, x]).collect();
         format!("{}, {}", self.name.as_deref().unwrap_or("generated"), checksum::of_numbers(&numbers))
     }
 }
