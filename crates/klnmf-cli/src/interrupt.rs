@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The exit code of an interrupted program, by the convention of shells.
 pub const EXIT_CODE: u8 = 130;
@@ -27,8 +27,13 @@ fn remove_made() {
     }
 }
 
-/// A flag that Ctrl-C (and a request to terminate) sets. Call this once.
+/// The flag that Ctrl-C (and a request to terminate) sets.
 pub fn flag() -> Arc<AtomicBool> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    FLAG.get_or_init(watch).clone()
+}
+
+fn watch() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let seen = flag.clone();
     // Without a handler, Ctrl-C ends the program at once. That is acceptable.

@@ -3,8 +3,6 @@
 use anyhow::Context;
 use klnmf::Mat;
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::Path;
 
 /// A matrix whose columns are shown as images.
 pub struct Grid<'a> {
@@ -32,12 +30,6 @@ impl Grid<'_> {
         let column = self.images.col(image);
         let most = column.iter().copied().fold(0.0, f64::max);
         if most > 0.0 { column[y * self.width + x] / most } else { 0.0 }
-    }
-
-    /// Writes the grid as a grey PNG, dark on light.
-    pub fn write_png(&self, path: &Path) -> anyhow::Result<()> {
-        let (bytes, _, _) = self.png()?;
-        Ok(klnmf_io::atomically(path, |out| out.write_all(&bytes))?)
     }
 
     /// The grid as a grey PNG, dark on light, with its width and height.
@@ -99,12 +91,6 @@ impl Grid<'_> {
             );
         }
         svg + "</svg>\n"
-    }
-
-    /// Writes the grid as SVG.
-    pub fn write_svg(&self, path: &Path) -> anyhow::Result<()> {
-        let svg = self.svg();
-        Ok(klnmf_io::atomically(path, |out| out.write_all(svg.as_bytes()))?)
     }
 }
 

@@ -79,12 +79,24 @@ fn info_states_the_memory_formula() {
 }
 
 #[test]
-fn the_demo_finds_parts_and_draws_them() {
+fn the_demo_runs_commands_that_can_be_typed() {
     let place = Place::new();
-    let found = place.json("demo");
-    assert!(found["found"].as_u64().unwrap() >= 15, "{found}");
-    for name in ["parts.png", "parts.svg", "model.npz"] {
-        assert!(place.path("klnmf-demo").join(name).metadata().unwrap().len() > 1000, "{name}");
+    let facts = place.json("demo");
+    assert_eq!(facts["signatures"]["found"], 5, "{facts}");
+    assert!(facts["largest_relative_gap"].as_f64().unwrap() <= 1e-6, "{facts}");
+    assert_eq!(facts["swimmers"]["warm_restart"], 17, "{facts}");
+    assert!(facts["swimmers"]["auto"].as_u64().unwrap() < 17, "{facts}");
+    let page = std::fs::read_to_string(place.path("klnmf-demo/index.html")).unwrap();
+    assert!(page.contains("17 of 17 are the true ones") && !page.contains("{{"));
+    let names = ["model", "weights", "auto", "mean", "parts"].map(|name| format!("klnmf-demo/{name}.npz"));
+    let models = || names.each_ref().map(|name| std::fs::read(place.path(name)).unwrap());
+    let before = models();
+    for command in facts["commands"].as_array().unwrap() {
+        let line = command["command"].as_str().unwrap();
+        assert!(page.contains(line), "{line}");
+        place.ok(line.strip_prefix("klnmf ").unwrap());
     }
-    assert!(place.ok("demo --out elsewhere").contains("gaps         changing W alone"));
+    assert!(before == models(), "a command that is typed gives the same bytes");
+    let text = place.ok("demo --out elsewhere");
+    assert!(text.contains("$ klnmf factorize elsewhere/catalogue.csv") && text.contains("5 of 5"), "{text}");
 }

@@ -1,155 +1,270 @@
-//! `klnmf demo`: the main job on built-in data.
+//! `klnmf demo`: the main jobs on built-in data, by the commands that a user would type.
 
-use super::factorize::certificate_text;
-use crate::matching::match_parts;
+use super::Cli;
+use crate::matching::{Match, match_parts};
 use crate::picture::Grid;
-use crate::{interrupt, progress, summary, swimmer};
+use crate::random::Random;
+use crate::{interrupt, summary, swimmer};
 use anyhow::Context;
-use clap::Args;
-use klnmf::{Mat, Problem, Settings, Solution, Solver};
-use klnmf_io::Model;
+use clap::{Args, Parser};
+use klnmf::Mat;
+use minijinja::{Environment, Value as Jinja, context};
 use serde_json::json;
-use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
-/// Find the parts of 256 small images of swimmers, generated, whose true parts are known
+/// Show the main jobs on built-in data: parts, certified weights, a warm restart
 ///
-/// Each image shows a body with four limbs, each limb in one of four positions: 17 parts make up them all. The demo
-/// factorises the images from eight random starts, keeps the sparsest of the best fits, compares the parts it finds with
-/// the true ones and draws them.
+/// The demo writes its data to a folder, runs five klnmf commands on them and prints
+/// each one with its time. Typed by hand, every command gives the same bytes. The folder
+/// then holds a page, index.html, with what was found beside the truth.
 #[derive(Args)]
+#[command(verbatim_doc_comment)]
 pub struct Demo {
-    /// Folder for the pictures and the model
+    /// Folder for the data, the models and the page
     #[arg(long, short, value_name = "FOLDER", default_value = "klnmf-demo")]
     out: PathBuf,
-    /// Seed of the first random start; the others follow
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
-    /// Print one JSON object on standard output instead of text
+    /// Print one JSON object on standard output instead of sentences
     #[arg(long)]
     json: bool,
 }
 
 /// A found part counts as a true one from this cosine on.
 const ALIKE: f64 = 0.95;
-const STARTS: usize = 8;
+const CHANNELS: usize = 96;
+const SIGNATURES: usize = 5;
+const TUMOURS: usize = 120;
+const NEW_TUMOURS: usize = 12;
+
+/// A command that was run.
+struct Ran {
+    line: String,
+    seconds: f64,
+}
+
+/// The generated mutation catalogues.
+struct Catalogues {
+    signatures: Mat<f64>,
+    old: Mat<f64>,
+    new: Mat<f64>,
+}
 
 impl Demo {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let folder = &self.out;
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot create the folder {}", folder.display()))?;
-        let (v, truth) = (swimmer::images(), swimmer::parts());
-        let solution = self.best_of_starts(&v)?;
+        let catalogues = Catalogues::generate();
+        catalogues.write(folder)?;
+        klnmf_io::write_npy(&folder.join("swimmers.npy"), &swimmer::images())?;
 
-        let matches = match_parts(&truth, &solution.w);
-        let found = matches.iter().filter(|m| m.cosine >= ALIKE).count();
-        let images = Mat::from_fn(v.rows(), matches.len(), |i, k| solution.w[(i, matches[k].found)]);
-        let labels = matches.iter().map(|m| format!("{} {:.2}", part_name(m.truth), m.cosine)).collect();
-        let grid = Grid { images: &images, width: swimmer::SIDE, across: 6, labels };
-        let (png, svg) = (folder.join("parts.png"), folder.join("parts.svg"));
-        grid.write_png(&png)?;
-        grid.write_svg(&svg)?;
-        let info = solution.info;
-        let facts = json!({
-            "status": summary::status(solution.status),
-            "iterations": info.iteration,
-            "seconds": info.seconds,
-            "divergence": summary::number(info.divergence),
-            "gap_w": summary::number(info.gap_w),
-            "gap_h": summary::number(info.gap_h),
-            "parts": swimmer::PARTS,
-            "found": found,
-            "pictures": [png.display().to_string(), svg.display().to_string()],
-        });
-        let metadata =
-            json!({ "data": "swimmer", "seed": self.seed, "divergence": info.divergence }).to_string();
-        let model = Model {
-            w: solution.w,
-            h: solution.h,
-            metadata,
-            row_names: None,
-            col_names: None,
-            part_names: None,
-            columns: Vec::new(),
-        };
-        klnmf_io::write_model(&folder.join("model.npz"), &model)?;
+        let mut ran = Vec::new();
+        for words in self.commands() {
+            let begun = Instant::now();
+            let line = words.join(" ");
+            if !self.json {
+                summary::print(&format!("$ {line}\n"))?;
+            }
+            let quiet = self.json.then(|| "--quiet".to_owned());
+            let code = Cli::try_parse_from(words.into_iter().chain(quiet))?.run()?;
+            if code != ExitCode::SUCCESS {
+                return Ok(code);
+            }
+            ran.push(Ran { line, seconds: begun.elapsed().as_secs_f64() });
+            if !self.json {
+                summary::print(&format!("time         {:.2} s\n\n", ran[ran.len() - 1].seconds))?;
+            }
+        }
+        self.show(&catalogues, &ran)
+    }
+
+    /// The command lines, word by word.
+    fn commands(&self) -> [Vec<String>; 5] {
+        let file = |name: &str| self.out.join(name).display().to_string();
+        let command = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let [catalogue, new, model, weights] =
+            ["catalogue.csv", "new.csv", "model.npz", "weights.npz"].map(file);
+        let [swimmers, auto, mean, parts] = ["swimmers.npy", "auto.npz", "mean.npz", "parts.npz"].map(file);
+        let fpa = ["--solver", "fpa", "--tol", "1e-6", "--out"];
+        [
+            command(&["klnmf", "factorize", &catalogue, "--rank", "5", "--out", &model]),
+            command(&["klnmf", "decompose", &new, "--dictionary", &model, "--out", &weights]),
+            command(&["klnmf", "factorize", &swimmers, "--rank", "17", "--out", &auto]),
+            [command(&["klnmf", "factorize", &swimmers, "--rank", "1"]), command(&fpa), vec![mean.clone()]]
+                .concat(),
+            [
+                command(&["klnmf", "factorize", &swimmers, "--init", &mean, "--rank", "17"]),
+                command(&fpa),
+                vec![parts],
+            ]
+            .concat(),
+        ]
+    }
+
+    /// Compares what was found with the truth, writes the page and tells about it.
+    fn show(&self, catalogues: &Catalogues, ran: &[Ran]) -> anyhow::Result<ExitCode> {
+        let model = |name: &str| klnmf_io::read_model::<f64>(&self.out.join(name));
+        let (found, weights) = (model("model.npz")?, model("weights.npz")?);
+        let signatures = match_parts(&catalogues.signatures, &found.w);
+        let (auto, parts) = (model("auto.npz")?.w, model("parts.npz")?.w);
+        let truth = swimmer::parts();
+        let (by_auto, by_fpa) = (match_parts(&truth, &auto), match_parts(&truth, &parts));
+        let gaps = weights.columns.iter().find(|(name, _)| name == "gap").map(|(_, gaps)| gaps.as_slice());
+        let gaps = gaps.context("the weights have gaps")?;
+        let largest =
+            gaps.iter().zip(catalogues.new.col_sums()).map(|(gap, sum)| gap / sum).fold(0.0, f64::max);
+
+        let page = self.out.join("index.html");
+        let steps: Vec<Jinja> = ran
+            .iter()
+            .map(|ran| context! { line => ran.line.clone(), seconds => format!("{:.2}", ran.seconds) })
+            .collect();
+        let bars: Vec<Jinja> = signatures
+            .iter()
+            .map(|m| {
+                let svg = bars(catalogues.signatures.col(m.truth), found.w.col(m.found));
+                context! { name => format!("part {}", m.found + 1), cosine => format!("{:.4}", m.cosine), svg }
+            })
+            .collect();
+        let tumours: Vec<Jinja> = (0..weights.h.cols())
+            .map(|j| {
+                let sum: f64 = weights.h.col(j).iter().sum();
+                let shares: Vec<f64> = weights.h.col(j).iter().map(|x| 100.0 * x / sum).collect();
+                context! { name => new_name(j), shares, gap => format!("{:.1e}", gaps[j]), sum => format!("{sum:.0}") }
+            })
+            .collect();
+        let mut environment = Environment::new();
+        environment.add_template("demo.html", include_str!("demo.html"))?;
+        let html = environment.get_template("demo.html")?.render(context! {
+            version => env!("CARGO_PKG_VERSION"),
+            seconds => format!("{:.1}", ran.iter().map(|ran| ran.seconds).sum::<f64>()),
+            steps, bars, tumours,
+            largest => format!("{largest:.1e}"),
+            samples => picture(&samples(), 8),
+            auto => picture(&in_order(&auto, &by_auto), 6),
+            auto_found => alike(&by_auto),
+            fpa => picture(&in_order(&parts, &by_fpa), 6),
+            fpa_found => alike(&by_fpa),
+            parts => swimmer::PARTS,
+        })?;
+        klnmf_io::atomically(&page, |out| out.write_all(html.as_bytes()))?;
         if self.json {
+            let commands: Vec<_> =
+                ran.iter().map(|ran| json!({ "command": ran.line, "seconds": ran.seconds })).collect();
+            let facts = json!({
+                "commands": commands,
+                "signatures": { "true": SIGNATURES, "found": alike(&signatures) },
+                "largest_relative_gap": largest,
+                "swimmers": { "true": swimmer::PARTS, "auto": alike(&by_auto), "warm_restart": alike(&by_fpa) },
+                "page": page.display().to_string(),
+            });
             summary::print_json(facts.as_object().cloned().unwrap_or_default())?;
         } else {
             summary::print(&format!(
-                "data         256 images of swimmers, {} × {}, generated; {} true parts\n\
-                 fpa          best of {STARTS} starts: {} after {} iterations in {:.2} s\n{}\
-                 parts        {found} of {} true parts found (cosine ≥ {ALIKE})\n\
-                 pictures     {}\n             {}\n\
-                 model        {}\n",
-                swimmer::SIDE,
-                swimmer::SIDE,
+                "signatures   {} of {SIGNATURES} found in the noisy counts (cosine ≥ {ALIKE})\n\
+                 new tumours  {NEW_TUMOURS} explained, each within {largest:.1e} of its sum of the best weights there are\n\
+                 swimmers     auto fits exactly with other parts: {} of {} are the true ones\n\
+                 \x20            the paper's warm restart with fpa finds {} of {}\n\
+                 page         {}\n",
+                alike(&signatures),
+                alike(&by_auto),
                 swimmer::PARTS,
-                solution.status.name(),
-                info.iteration,
-                info.seconds,
-                certificate_text(&info),
+                alike(&by_fpa),
                 swimmer::PARTS,
-                png.display(),
-                svg.display(),
-                folder.join("model.npz").display()
+                page.display()
             ))?;
         }
-        let interrupted = solution.status == klnmf::Status::Stopped;
-        Ok(if interrupted { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+        let stopped = interrupt::flag().load(std::sync::atomic::Ordering::Relaxed);
+        Ok(if stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
     }
 }
 
-impl Demo {
-    /// The problem is not convex, so several starts are tried; the one that is kept has the fewest entries among those
-    /// that fit as well as the best.
-    fn best_of_starts(&self, v: &Mat<f64>) -> anyhow::Result<Solution<f64>> {
-        let stop = interrupt::flag();
-        let bar = progress::bar(STARTS, self.json);
-        let problem = Problem::new(v, 0)?;
-        let mut found: Vec<Solution<f64>> = Vec::new();
-        for start in 0..STARTS {
-            let seed = self.seed.wrapping_add(start as u64);
-            let stop = Some(stop.clone());
-            // Many factorisations fit exactly, and most of them have a piece of the body in every limb. Auto is at one of those
-            // in no time; the small steps of the primal-dual algorithm leave the body where it is.
-            let settings = Settings {
-                solver: Solver::Fpa,
-                seed,
-                tol: 1e-6,
-                max_iter: 2000,
-                stop,
-                ..Settings::default()
-            };
-            // A warm restart, as in the paper: one part first, which is the mean image, then all the others from zero.
-            // They only learn what the mean does not explain, so the body, which is in every image, stays in one part.
-            let mean = problem.factorize(1, &settings)?;
-            let (w, h) = klnmf::grow(&mean.w, &mean.h, swimmer::PARTS, seed)?;
-            found.push(problem.factorize_from(w, h, &settings, |_| ControlFlow::Continue(()))?);
-            bar.inc(1);
+impl Catalogues {
+    /// Five signatures, 120 tumours with 300 to 10 000 mutations, and twelve new ones; counts are Poisson.
+    fn generate() -> Self {
+        let mut random = Random::new(17);
+        let mut signatures = Mat::from_fn(CHANNELS, SIGNATURES, |_, _| random.uniform().powi(8) + 0.002);
+        for (k, sum) in signatures.col_sums().into_iter().enumerate() {
+            signatures.col_mut(k).iter_mut().for_each(|x| *x /= sum);
         }
-        bar.finish_and_clear();
-        let best = found.iter().map(|s| s.info.divergence).fold(f64::INFINITY, f64::min);
-        let as_good = found.into_iter().filter(|s| s.info.divergence <= best + 1e-6 * s.info.sum);
-        as_good.min_by_key(|s| entries(&s.w)).context("no start was tried")
+        let mut catalogue = |tumours: usize| {
+            let mut counts = Mat::zeros(CHANNELS, tumours);
+            for j in 0..tumours {
+                let shares: Vec<f64> = (0..SIGNATURES).map(|_| random.uniform().powi(3)).collect();
+                let scale = 300.0 * 10f64.powf(1.5 * random.uniform()) / shares.iter().sum::<f64>();
+                for i in 0..CHANNELS {
+                    let mean: f64 =
+                        shares.iter().enumerate().map(|(k, share)| signatures[(i, k)] * share).sum();
+                    counts[(i, j)] = random.poisson(scale * mean);
+                }
+            }
+            counts
+        };
+        let (old, new) = (catalogue(TUMOURS), catalogue(NEW_TUMOURS));
+        Self { signatures, old, new }
+    }
+
+    fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let channels = channels();
+        let old: Vec<String> = (1..=TUMOURS).map(|j| format!("tumour {j}")).collect();
+        let new: Vec<String> = (0..NEW_TUMOURS).map(new_name).collect();
+        klnmf_io::write_csv(&folder.join("catalogue.csv"), &self.old, Some(&channels), Some(&old))?;
+        Ok(klnmf_io::write_csv(&folder.join("new.csv"), &self.new, Some(&channels), Some(&new))?)
     }
 }
 
-/// How many entries of W count for anything.
-fn entries(w: &Mat<f64>) -> usize {
-    let column = |k: usize| {
-        let most = w.col(k).iter().copied().fold(0.0, f64::max);
-        w.col(k).iter().filter(|x| **x > 1e-3 * most).count()
-    };
-    (0..w.cols()).map(column).sum()
+/// The 96 kinds of single-base substitutions: A[C>A]A and so on.
+fn channels() -> Vec<String> {
+    let changes = ["C>A", "C>G", "C>T", "T>A", "T>C", "T>G"];
+    let bases = ["A", "C", "G", "T"];
+    let one = |n: usize| format!("{}[{}]{}", bases[n / 4 % 4], changes[n / 16], bases[n % 4]);
+    (0..CHANNELS).map(one).collect()
 }
 
-fn part_name(part: usize) -> String {
-    const LIMBS: [&str; 4] = ["left arm", "right arm", "left leg", "right leg"];
-    match part.checked_sub(1) {
-        None => "body".into(),
-        Some(limb) => format!("{} {}", LIMBS[limb / 4], limb % 4 + 1),
+fn new_name(j: usize) -> String {
+    format!("new {}", j + 1)
+}
+
+fn alike(matches: &[Match]) -> usize {
+    matches.iter().filter(|m| m.cosine >= ALIKE).count()
+}
+
+/// The found parts in the order of the true ones, with their cosines below them.
+fn in_order(w: &Mat<f64>, matches: &[Match]) -> (Mat<f64>, Vec<String>) {
+    let images = Mat::from_fn(w.rows(), matches.len(), |i, k| w[(i, matches[k].found)]);
+    (images, matches.iter().map(|m| format!("{:.2}", m.cosine)).collect())
+}
+
+fn samples() -> (Mat<f64>, Vec<String>) {
+    let all = swimmer::images();
+    (Mat::from_fn(all.rows(), 8, |i, k| all[(i, 37 * k)]), Vec::new())
+}
+
+fn picture((images, labels): &(Mat<f64>, Vec<String>), across: usize) -> String {
+    Grid { images, width: swimmer::SIDE, across, labels: labels.clone() }.svg()
+}
+
+/// The true signature in grey and the found one in colour, channel by channel.
+fn bars(truth: &[f64], found: &[f64]) -> String {
+    let sum: f64 = found.iter().sum();
+    let most = truth.iter().copied().fold(0.0, f64::max).max(found.iter().copied().fold(0.0, f64::max) / sum);
+    let mut svg = String::from(
+        "<svg viewBox=\"0 0 480 60\" role=\"img\" aria-label=\"the true and the found signature\">",
+    );
+    for (i, (t, f)) in truth.iter().zip(found).enumerate() {
+        let (x, t, f) = (5.0 * i as f64, 58.0 * t / most, 58.0 * f / sum / most);
+        // Writing to a String cannot fail.
+        let _ =
+            write!(svg, "<rect class=\"t\" x=\"{x}\" y=\"{:.1}\" width=\"4\" height=\"{t:.1}\"/>", 60.0 - t);
+        let _ = write!(
+            svg,
+            "<rect class=\"f\" x=\"{}\" y=\"{:.1}\" width=\"2\" height=\"{f:.1}\"/>",
+            x + 1.0,
+            60.0 - f
+        );
     }
+    svg + "</svg>"
 }
