@@ -47,6 +47,12 @@ pub(crate) struct Sums<S>([[S; MOST]; B + H]);
 impl<S: Scalar> Sums<S> {
     /// Room for sums.
     pub const ZERO: Self = Self([[S::ZERO; MOST]; B + H]);
+
+    /// The register of entry `e`.
+    #[inline(always)]
+    fn at<L: Lanes<S>>(&self, token: L::Token, e: usize) -> L {
+        L::load(token, &self.0[e], 0, L::N)
+    }
 }
 
 /// Brings z up to date and adds the rows of a pass to the sums, or begins new ones if `fresh`.
@@ -130,13 +136,13 @@ impl<S: Scalar> Wide<S> for Totals<'_, S> {
 
     #[inline(always)]
     fn run<L: Lanes<S>>(self, token: L::Token) -> Self::Output {
+        // One by one, because the compiler sends the registers of a loop through memory.
+        let [c0, c1, c2, c3, c4, c5, c6, c7] = self.0;
         let mut totals = [[0.0; C]; B + H];
         for (e, total) in totals.iter_mut().enumerate() {
-            let mut columns = [L::splat(token, S::ZERO); C];
-            for (column, sums) in columns.iter_mut().zip(self.0) {
-                *column = L::load(token, &sums.0[e], 0, L::N);
-            }
-            *total = L::sums(columns);
+            let (s0, s1, s2, s3) = (c0.at::<L>(token, e), c1.at(token, e), c2.at(token, e), c3.at(token, e));
+            let (s4, s5, s6, s7) = (c4.at(token, e), c5.at(token, e), c6.at(token, e), c7.at(token, e));
+            *total = L::sums([s0, s1, s2, s3, s4, s5, s6, s7]);
         }
         totals
     }
