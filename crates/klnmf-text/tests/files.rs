@@ -67,7 +67,7 @@ fn binary_files_are_refused() {
     for name in ["a.txt", "a.csv", "a.tsv", "a.jsonl"] {
         assert_eq!(
             refused(name, b"text\x00text"),
-            format!("{name}: this is binary data and not text: save it as text in UTF-8")
+            format!("{name}: this is binary data, not text: save it as text in UTF-8")
         );
     }
     assert!(refused("a.txt", gzip(b"\x00")).contains("binary"));

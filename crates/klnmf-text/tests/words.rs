@@ -64,7 +64,7 @@ fn stop_words_from_an_option() {
     assert!(message(parse("binary.txt")).contains("binary"));
     assert_eq!(
         message(StopWords::parse("German")),
-        "\"German\": this is no file: give none, english, or the path of a file with a word per line"
+        "\"German\": this is not a file: give none, english, or the path of a file with one word per line"
     );
 }
 
