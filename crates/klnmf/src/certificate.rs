@@ -3,7 +3,8 @@
 //!
 //! With W fixed every column of H is a convex problem, whose gap [`cost`](crate::cost) derives; likewise
 //! every row of W with H fixed. The sums of these gaps bound what H alone and W alone could gain. Everything
-//! here is computed in f64, whatever the precision of the data. What overflows is reported as infinite.
+//! here is computed in f64, whatever the precision of the data. What overflows is reported as infinite. Dantas,
+//! Soubies & Févotte (2021) derive gaps for this divergence, and use them to discard weights that must be zero.
 
 use crate::block::{Block, DictionaryParts, HalfProblem, Terms, Work};
 use crate::cost::non_negative;
@@ -98,66 +99,112 @@ impl<'a> Certifier<'a> {
         Self { halves: [half(0, 0), half(1, held)], epsilon }
     }
 
-    /// `duals`: dual values that somebody knows, column by column of one side; a gap is never larger than they
-    /// show.
+    /// `dual`: a dual point χ < 0 for the factor that moves, if somebody carries one. The gap is then the smaller
+    /// one of the two, and the value of the point is returned.
     pub fn certify<T: Scalar>(
         &mut self,
         wt: &Mat<T>,
         h: &Mat<T>,
-        duals: Option<(Side, &[f64])>,
-    ) -> Certificate {
-        let ([for_h, for_w], epsilon) = (&mut self.halves, Some(self.epsilon));
-        let of = |wanted: Side| duals.filter(|(side, _)| *side == wanted).map(|(_, duals)| duals);
-        let (divergence, gap_h) = evaluate(for_h, wt, h, epsilon, of(Side::H));
-        let (_, gap_w) = evaluate(for_w, h, wt, epsilon.filter(|_| of(Side::W).is_some()), of(Side::W));
-        // The rows' own divergences are not known, their sum is.
-        let gap_w = if gap_h.is_finite() { gap_w.min(divergence) } else { f64::INFINITY };
-        Certificate { divergence, gap_w, gap_h }
+        dual: Option<(Side, &Mat<T>)>,
+    ) -> (Certificate, Option<f64>) {
+        let [for_h, for_w] = &mut self.halves;
+        let of = |wanted: Side| dual.filter(|(side, _)| *side == wanted).map(|(_, chi)| chi);
+        let by_columns = evaluate(for_h, wt, h, Some(self.epsilon), of(Side::H));
+        let measured = of(Side::W).map(|_| self.epsilon);
+        let by_rows = evaluate(for_w, h, wt, measured, of(Side::W));
+        // No factor has a divergence below zero. This bound is taken row by row only if those are measured.
+        let exact = by_columns.exact;
+        let gap_w = if by_columns.gap.is_finite() { by_rows.gap.min(exact) } else { f64::INFINITY };
+        let certificate = Certificate { divergence: by_columns.divergence, gap_w, gap_h: by_columns.gap };
+        let value = dual.map(|(side, _)| if side == Side::H { by_columns.dual } else { by_rows.dual });
+        (certificate, value)
     }
 }
 
-/// The sums over the columns of divergence and gap. `epsilon` is added inside the logarithm of the divergence;
-/// without it that is not measured, and infinite.
+/// What is known of a column, or of all.
+#[derive(Clone, Copy, Default)]
+struct Values {
+    /// As it is reported, with ε inside the logarithm.
+    divergence: f64,
+    /// Without ε. Bounds are about this one.
+    exact: f64,
+    gap: f64,
+    /// The value of the given dual point, scaled to be feasible.
+    dual: f64,
+}
+
+/// The sums over the columns. `epsilon` is added inside the logarithm of the divergence; without it that is not
+/// measured, and infinite.
 fn evaluate<T: Scalar>(
     half: &mut HalfProblem<'_, f64>,
     kt: &Mat<T>,
     x: &Mat<T>,
     epsilon: Option<f64>,
-    duals: Option<&[f64]>,
-) -> (f64, f64) {
+    chi: Option<&Mat<T>>,
+) -> Values {
     half.set(kt);
-    let (mut divergences, mut gaps) = (vec![f64::INFINITY; x.cols()], vec![0.0; x.cols()]);
-    half.for_each((&mut divergences, 1), (&mut gaps, 1), |b, divergences, gaps, work| {
+    let (mut values, mut units) = (vec![Values::default(); x.cols()], vec![(); x.cols()]);
+    half.for_each((&mut values, 1), (&mut units, 1), |b, values, _, work| {
         kernel::convert(&x.as_slice()[b.first * b.r..][..b.q * b.r], &mut work.x);
-        pass(b, work, epsilon);
-        let columns = work.x.chunks(b.r).zip(work.evidence.g.chunks(b.r)).enumerate();
-        for (c, (x, g)) in columns.take(b.q) {
-            if epsilon.is_some() {
-                divergences[c] = non_negative(b.value(c, work.evidence.logs[c], x));
-            }
-            let dual = duals.map_or(f64::NEG_INFINITY, |duals| duals[b.first + c]);
-            let bound = divergences[c].min(non_negative(divergences[c] - dual));
+        if let Some(chi) = chi {
+            own_dual(b, &chi.as_slice()[b.first * b.p..][..b.q * b.p], values, work);
+        }
+        pass(b, values, work, epsilon);
+        let columns = work.x.chunks(b.r).zip(work.evidence.g.chunks(b.r)).zip(values).enumerate();
+        for (c, ((x, g), value)) in columns.take(b.q) {
+            let dual = if chi.is_some() { value.dual } else { f64::NEG_INFINITY };
+            let bound = value.exact.min(non_negative(value.exact - dual));
             // Where g is no number nothing is known, not even that the divergence bounds the gap.
             let known = g.iter().all(|g| g.is_finite());
             let gap = b.cost.gap(c, b.sums[c], 1.0, x, g).min(bound);
-            gaps[c] = if known { gap } else { f64::INFINITY };
+            value.gap = if known { gap } else { f64::INFINITY };
         }
     });
-    (total(divergences.into_iter()), total(gaps.into_iter()))
+    let sum = |of: fn(&Values) -> f64| total(values.iter().map(of));
+    Values {
+        divergence: sum(|v| v.divergence),
+        exact: sum(|v| v.exact),
+        gap: sum(|v| v.gap),
+        dual: sum(|v| v.dual),
+    }
 }
 
-/// What the columns of a block say at the weights `work.x`.
-fn pass(b: &Block<'_, f64>, work: &mut Work<f64>, epsilon: Option<f64>) {
+/// The value of the dual point χ for the columns of a block, at the weights `work.x`.
+fn own_dual<T: Scalar>(b: &Block<'_, f64>, chi: &[T], values: &mut [Values], work: &mut Work<f64>) {
     let Work { tile, evidence, x, z, .. } = work;
-    let Some(epsilon) = epsilon.filter(|epsilon| *epsilon > 0.0) else {
-        return b.evidence(x, epsilon.is_some(), tile, evidence);
-    };
-    let keep = Keep { z: &mut z[..], p: b.p, height: b.p };
-    let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, b.q) };
-    b.pass(x, Some(&mut evidence.g), tile, &mut map);
-    for c in 0..b.q {
+    let theta = &mut z[..chi.len()];
+    theta.iter_mut().zip(chi).for_each(|(theta, chi)| *theta = -chi.to_f64());
+    b.back(theta, &mut evidence.g, tile);
+    let columns = values.iter_mut().zip(evidence.g.chunks(b.r)).zip(x.chunks(b.r)).enumerate();
+    for (c, ((value, g), x)) in columns {
         let column = c * b.p..(c + 1) * b.p;
-        evidence.logs[c] = kernel::log_sum(&b.a[column.clone()], &z[column], epsilon);
+        let terms = b.a[column.clone()].iter().zip(&theta[column]).filter(|(a, _)| **a > 0.0);
+        let logs = terms.map(|(a, theta)| a * theta.ln()).sum();
+        // In an empty column there is nothing to explain: the best weights are zero, and so is the divergence.
+        value.dual = if b.sums[c] > 0.0 { b.cost.dual(c, b.sums[c], x, logs, g) } else { 0.0 };
+    }
+}
+
+/// g of the columns of a block at the weights `work.x`, and their divergences with and without ε.
+fn pass(b: &Block<'_, f64>, values: &mut [Values], work: &mut Work<f64>, epsilon: Option<f64>) {
+    let Work { tile, evidence, x, z, .. } = work;
+    let inside = epsilon.unwrap_or(0.0);
+    if inside > 0.0 {
+        let keep = Keep { z: &mut z[..], p: b.p, height: b.p };
+        let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, b.q) };
+        b.pass(x, Some(&mut evidence.g), tile, &mut map);
+        (0..b.q).for_each(|c| evidence.logs[c] = map.logs.sum(c));
+    } else {
+        b.evidence(x, epsilon.is_some(), tile, evidence);
+    }
+    for (c, (value, x)) in values.iter_mut().zip(x.chunks(b.r)).enumerate() {
+        let of = |logs: f64| non_negative(b.value(c, logs, x));
+        value.exact = if epsilon.is_some() { of(evidence.logs[c]) } else { f64::INFINITY };
+        value.divergence = value.exact;
+        if inside > 0.0 {
+            let column = c * b.p..(c + 1) * b.p;
+            value.divergence = of(kernel::log_sum(&b.a[column.clone()], &z[column], inside));
+        }
     }
 }
 

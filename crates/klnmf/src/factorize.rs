@@ -99,7 +99,7 @@ impl Settings {
 /// How far a factorisation has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Info {
-    /// Iterations to the data so far.
+    /// Iterations so far.
     pub iteration: usize,
     /// Seconds of work so far, without the evaluation of certificates.
     pub seconds: f64,
@@ -113,9 +113,9 @@ pub struct Info {
     pub sum: f64,
     /// The precision of the work so far.
     pub precision: Precision,
-    /// The value of the dual point that the method itself carries, scaled to be feasible: no factor in place of the
-    /// one that moves has a divergence below it. `fpa-authors` and `fpa-printed` have one where the other factor is
-    /// fixed, in f64. The gaps take it into account.
+    /// The value of the dual point that the method itself carries, scaled to be feasible: no factor in place of
+    /// the one that moves has a D(V‖WH) below it. `fpa-authors` and `fpa-printed` have one where the other factor
+    /// is fixed. The gaps take it into account.
     pub dual: Option<f64>,
 }
 

@@ -42,7 +42,7 @@
 //! # What is promised
 //!
 //! * **Same seed, same bits**, on any number of threads.
-//! * **No panic, no NaN** on any input: an [`Error`] that names the place, or a defined answer. An empty row
+//! * **No panic, no NaN** on any data: an [`Error`] that names the place, or a defined answer. An empty row
 //!   or column of V gets zero weights. A positive entry that no weights can explain is an error. Nothing is
 //!   clipped or nudged, with five exceptions, each stated where it happens:
 //!   1. A weight that underflows in a multiplicative update, or when it is extrapolated, becomes zero.
@@ -69,7 +69,7 @@
 //! Solution                 factors, gaps, status
 //! ```
 //!
-//! `decompose/` has the stages of the convex problem, `primal_dual.rs` the step of the paper, `topics.rs` and
+//! `decompose/` has the stages of the convex problem, `primal_dual.rs` the step of the paper, `topics/` and
 //! `simplex.rs` topic models, `init.rs` starts and grown models, `worker.rs` half-steps for other processes.
 //!
 //! # References
@@ -81,6 +81,16 @@
 //! direction method of multipliers for NMF with the beta divergence* (2014). A. Ang & N. Gillis,
 //! *Accelerating nonnegative matrix factorization algorithms using extrapolation* (2019). D. Bertsekas,
 //! *Projected Newton methods for optimization problems with simple constraints* (1982).
+//!
+//! C.-J. Hsieh & I. Dhillon, *Fast coordinate descent methods with variable selection for non-negative matrix
+//! factorization* (2011). P. Carbonetto, A. Sarkar, Z. Wang & M. Stephens, *Non-negative matrix factorization
+//! algorithms greatly improve topic model fits* (2021). L. T. K. Hien & N. Gillis, *Algorithms for nonnegative
+//! matrix factorization with the Kullback-Leibler divergence* (2021). L. T. K. Hien, V. Leplat & N. Gillis,
+//! *Block majorization minimization with extrapolation and application to β-NMF* (2024). X. Lin & P. Boutros,
+//! *Optimization and expansion of non-negative matrix factorization* (2020). C. Dantas, E. Soubies &
+//! C. Févotte, *Expanding boundaries of gap safe screening* (2021). A. Lefèvre, F. Bach & C. Févotte, *Online
+//! algorithms for nonnegative matrix factorization with the Itakura-Saito divergence* (2011). D. Applegate et
+//! al., *Practical large-scale linear programming using primal-dual hybrid gradient* (2021).
 
 mod algorithm_1;
 mod block;

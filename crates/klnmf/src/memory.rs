@@ -60,7 +60,8 @@ impl Memory {
 ///
 /// 2·(bytes of V) + 12·(bytes of W and H) + workspace.
 ///
-/// The solvers that keep a dense n × m matrix (`admm`, `admm-authors`, `fpa-authors`) take two V more.
+/// The solvers for dense data only (`admm`, `admm-authors`, `fpa-authors`, `fpa-printed`) keep two more n × m
+/// matrices. [`Init::Nndsvd`](crate::Init::Nndsvd) needs its own memory for a while; see there.
 ///
 /// ```
 /// let v = klnmf::Mat::<f64>::zeros(100, 50);

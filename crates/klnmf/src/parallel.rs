@@ -98,7 +98,7 @@ pub fn check_threads(threads: usize) -> Result<()> {
 pub struct PerThread<S>(Vec<Mutex<S>>);
 
 impl<S> PerThread<S> {
-    /// Lends the calling thread its value. Threads of the pool never wait for each other here.
+    /// Lends the calling thread its value. Threads of the pool that it was made for never wait for each other.
     pub fn with<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
         let mine = rayon::current_thread_index().unwrap_or(0) % self.0.len();
         f(&mut self.0[mine].lock().unwrap_or_else(PoisonError::into_inner))

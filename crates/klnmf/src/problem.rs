@@ -108,11 +108,10 @@ impl<'v, T: Scalar> Problem<'v, T> {
                 return Err(Error::State(format!("it was made with another {}", &name["with.".len()..])));
             }
         }
-        let (v, rank) = (self.matrix(), state.arrays.get("h").map_or(0, |h| h.rows()));
-        if rank == 0 {
-            return Err(missing("h"));
-        }
-        let mut factors = Factors { wt: Mat::zeros(rank, v.rows()), h: Mat::zeros(rank, v.cols()) };
+        let v = self.matrix();
+        let fits = |h: &&Mat<f64>| h.rows() > 0 && h.cols() == v.cols();
+        let rank = state.arrays.get("h").filter(fits).ok_or_else(|| missing("h for this V"))?.rows();
+        let mut factors = Factors { wt: Mat::try_zeros(rank, v.rows())?, h: Mat::try_zeros(rank, v.cols())? };
         factors.carry("", &mut Store::Load(state))?;
         check_factor("Wᵀ", &factors.wt, &factors.wt.row_sums())?;
         check_factor("H", &factors.h, &factors.h.row_sums())?;
@@ -122,6 +121,6 @@ impl<'v, T: Scalar> Problem<'v, T> {
     /// The certificate of given factors.
     pub fn certificate(&self, w: &Mat<T>, h: &Mat<T>) -> Result<Certificate> {
         check_factors(self.matrix(), w, h)?;
-        Ok(Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h, None))
+        Ok(Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h, None).0)
     }
 }

@@ -3,7 +3,6 @@
 use crate::certificate::{Certificate, Certifier, first_infinite};
 use crate::error::require;
 use crate::factorize::{Info, Settings, Solution, Status};
-use crate::parallel::total;
 use crate::problem::Problem;
 use crate::solver::method::{Factors, Method, Pair};
 use crate::solver::{Setup, Side, State, Store, Update};
@@ -64,7 +63,8 @@ impl<'a, T: Scalar> Run<'a, T> {
         }
         let begun = Instant::now();
         let mut certifier = Certifier::new(problem, rank, spec.epsilon, settings.fixed);
-        let Certificate { divergence, gap_w, gap_h } = certifier.certify(&factors.wt, &factors.h, None);
+        let (certificate, _) = certifier.certify(&factors.wt, &factors.h, None);
+        let Certificate { divergence, gap_w, gap_h } = certificate;
         // ADMM may pass through such factors, but nothing can start from them.
         if state.is_none()
             && !gap_h.is_finite()
@@ -72,7 +72,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         {
             return Err(error);
         }
-        let mixed = state.map(|state| state.numbers.contains_key("mixed.told"));
+        let mixed = state.map(|state| spec.may_mix && state.numbers.contains_key("mixed.told"));
         let setup = Setup { problem, settings, mixed, begun: false };
         let mut method = T::method(&setup, &mut factors, divergence)?;
         state.map_or(Ok(()), |state| method.carry(&mut Store::Load(state)))?;
@@ -83,7 +83,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         let mut run =
             Self { problem, settings, method, certifier, factors, iteration, before, begun, seconds, info };
         // The gaps may be smaller than they were without the method.
-        if run.method.duals(&run.factors).is_some() {
+        if run.method.dual_point().is_some() {
             run.certify();
         }
         Ok(run)
@@ -138,7 +138,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         // All of it on the threads: going there for every pass takes longer than a pass over small data.
         self.problem.pool.run(|| method.sweep(factors, steps));
         self.seconds += since.elapsed().as_secs_f64();
-        (self.before, self.iteration) = (self.iteration, self.iteration + steps);
+        (self.before, self.iteration) = (self.iteration, self.iteration.saturating_add(steps));
         let tests = settings.tol > 0.0 || self.method.wants_progress();
         if self.shows() || (tests && self.due(TEST_EVERY)) {
             self.certify();
@@ -153,15 +153,18 @@ impl<'a, T: Scalar> Run<'a, T> {
     /// break.
     pub fn to_end(mut self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
         loop {
-            let stopped = self.shows() && watch(self.info()).is_break();
-            if stopped || self.ended().is_some() {
-                return self.finish();
+            if self.shows() && watch(self.info()).is_break() {
+                return self.finish_with(Status::Stopped);
+            }
+            if let Some(status) = self.ended() {
+                return self.finish_with(status);
             }
             self.sweep();
         }
     }
 
-    /// Everything that it carries on, to be put back with [`Problem::resume`].
+    /// Everything that it carries on, to be put back with [`Problem::resume`]. The run itself does not change; it
+    /// is borrowed mutably because one list of names serves storing and loading.
     pub fn state(&mut self) -> State {
         let mut state = State::new(self.settings.solver);
         (state.iteration, state.seconds) = (self.iteration, self.seconds);
@@ -176,8 +179,12 @@ impl<'a, T: Scalar> Run<'a, T> {
 
     /// The result so far, with its certificate. If nothing else has ended the run, whoever calls this has
     /// stopped it.
-    pub fn finish(mut self) -> Result<Solution<T>> {
+    pub fn finish(self) -> Result<Solution<T>> {
         let status = self.ended().unwrap_or(Status::Stopped);
+        self.finish_with(status)
+    }
+
+    fn finish_with(mut self, status: Status) -> Result<Solution<T>> {
         if self.info.iteration != self.iteration {
             self.certify();
         }
@@ -211,12 +218,10 @@ impl<'a, T: Scalar> Run<'a, T> {
     }
 
     fn certify(&mut self) {
-        let duals = self.method.duals(&self.factors);
-        let own = duals.as_ref().map(|(side, duals)| (*side, &duals[..]));
-        let Certificate { divergence, gap_w, gap_h } =
-            self.certifier.certify(&self.factors.wt, &self.factors.h, own);
+        let Factors { wt, h } = &self.factors;
+        let (certificate, dual) = self.certifier.certify(wt, h, self.method.dual_point());
+        let Certificate { divergence, gap_w, gap_h } = certificate;
         let (iteration, seconds) = (self.iteration, self.seconds);
-        let dual = duals.map(|(_, duals)| total(duals.into_iter()));
         self.info = Info { iteration, seconds, divergence, gap_w, gap_h, dual, ..self.info };
     }
 

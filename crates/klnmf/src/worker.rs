@@ -3,6 +3,7 @@
 pub use crate::solver::method::Column;
 
 use crate::block::{ColumnData, HalfProblem, Terms};
+use crate::error::require;
 use crate::matrix::Matrix;
 use crate::parallel::{CHUNK, Pool};
 use crate::solver::method;
@@ -34,6 +35,9 @@ pub fn half_step<'v, T: Scalar, S: Scalar>(
     {
         return Err(Error::Shape("dictionary, weights, columns and data of a half-step do not fit".into()));
     }
+    v.check_entries()?;
+    require(held <= kt.rows(), "held", held, "no more weights can be held than there are")?;
+    require(steps > 0, "steps", steps, "at least 1 is needed")?;
     let data = ColumnData::new(&pool, v)?;
     let terms = Terms { held, ..Terms::default() };
     let mut half = HalfProblem::new(data.blocks::<S>(), &pool, kt.rows(), step.parts(), terms);

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Random, sparse};
-use klnmf::{DecomposeSettings, Mat, Matrix, Settings, Solver, decompose, factorize_from, init};
+use common::{Random, settings_of, solvers, sparse};
+use klnmf::{DecomposeSettings, Mat, Matrix, Settings, Solver, Status, decompose, factorize_from, init};
 use std::ops::ControlFlow;
 
 /// A tolerance of zero means that a column does not end early, not that it does without its best stages.
@@ -64,4 +64,29 @@ fn dense_and_sparse_data_take_the_same_steps() {
     for solver in [Solver::Auto, Solver::Newton, Solver::Mue, Solver::Mu, Solver::Fpa, Solver::Simplex] {
         assert_eq!(iterations(&v, solver), iterations(&sparse(&v), solver), "{solver:?}");
     }
+}
+
+/// The paper's objective has 2.2e-16 inside the logarithm. It is not a divergence where the data are as small,
+/// and no bound on what could be gained.
+#[test]
+fn the_papers_objective_is_no_certificate() {
+    let v = Mat::from_rows(&[&[1e-20]]);
+    for solver in solvers(|spec| spec.epsilon > 0.0) {
+        let (w, h) = (Mat::from_rows(&[&[1.0]]), Mat::from_rows(&[&[0.5e-20]]));
+        let settings = Settings { max_iter: 0, ..settings_of(solver) };
+        let found = factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
+        let true_gap = 1e-20 * (2f64.ln() - 0.5);
+        assert!(found.info.gap_h >= 0.999 * true_gap && found.info.gap_w >= 0.999 * true_gap, "{solver}");
+        assert_eq!(found.status, Status::IterationLimit, "{solver}");
+    }
+}
+
+/// Whoever watches and breaks has stopped the run, whatever else would have ended it.
+#[test]
+fn a_callback_that_breaks_has_stopped_the_run() {
+    let v = Random(3).counts(6, 8, 0.2, 5.0);
+    let (w, h) = init(&v, 2, &Settings::default()).unwrap();
+    let settings = Settings { max_iter: 0, ..Settings::default() };
+    let found = factorize_from(&v, w, h, &settings, |_| ControlFlow::Break(())).unwrap();
+    assert_eq!(found.status, Status::Stopped);
 }

@@ -134,3 +134,18 @@ fn sparse_reordering_is_the_same_on_any_number_of_threads() {
 fn every_level_passes() {
     common::at_every_level("every_level_passes");
 }
+
+#[test]
+fn what_a_half_step_cannot_do_is_an_error() {
+    let (v, kt) = (Mat::from_fn(5, 3, |i, j| (i + j) as f64), Mat::from_fn(2, 5, |_, _| 1.0));
+    let run = |v: &Mat<f64>, name: &str, steps, held| {
+        let (mut x, mut columns) = (Mat::from_fn(2, 3, |_, _| 1.0), [Column::default(); 3]);
+        half_step(name, v, &kt, &mut x, &mut columns, (steps, held, false), 1).map_err(|e| e.to_string())
+    };
+    assert!(run(&v, "mu", 1, 2).is_ok());
+    assert!(run(&v, "mu", 1, 3).unwrap_err().contains("held = 3"));
+    assert!(run(&v, "fpa", 0, 0).unwrap_err().contains("steps = 0"));
+    assert!(run(&v, "auto", 1, 0).unwrap_err().contains("auto"));
+    let bad = Mat::from_fn(5, 3, |i, j| if i + j == 2 { f64::NAN } else { 1.0 });
+    assert!(run(&bad, "mu", 1, 0).unwrap_err().contains("V[2, 0]"));
+}

@@ -130,6 +130,9 @@ fn a_state_that_does_not_fit_is_refused() {
     let mut other = state.clone();
     other.arrays.insert("y.h".into(), Mat::zeros(3, 11));
     refused(&other, &settings, "y.h is 3 × 11 where 3 × 12 is needed");
+    let mut other = state.clone();
+    other.arrays.insert("h".into(), Mat::zeros(1 << 40, 0));
+    refused(&other, &settings, "no h for this V");
     let mut other = state;
     other.numbers.remove("t");
     refused(&other, &settings, "no t");

@@ -3,6 +3,9 @@
 //! A column goes through up to three stages. [Sweeps](newton_sweeps) of block Newton steps settle most
 //! columns, and [Newton's method](free_set_newton) on the free weights settles the rest. What is left goes to
 //! the [primal-dual algorithm](primal_dual), which converges whatever the data.
+//!
+//! The paper offers this for online methods, which solve such problems again and again (Lefèvre, Bach & Févotte
+//! 2011): a [`Decomposer`] keeps the dictionary ready.
 
 mod free_set_newton;
 mod newton_sweeps;

@@ -4,7 +4,7 @@
 //! in the metric. Here the steps go on until the duality gap of the column is small, so the column is
 //! *restarted* now and then: the metric is renewed at the present x, and ω moves half-way (in logarithms) to
 //! the ratio of the distances that x and χ have travelled since the last restart, measured in the metric, as
-//! PDLP does for linear programs. A restart happens when the gap has fallen to a fifth, or when the last one
+//! PDLP does for linear programs (Applegate et al. 2021). A restart happens when the gap has fallen to a fifth, or when the last one
 //! lies more than a third of all steps back. Two dual points are tried at every check, α/(Kx) and −χ, and the
 //! best primal and the best dual value seen make the certificate.
 

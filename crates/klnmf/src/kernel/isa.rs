@@ -44,8 +44,8 @@ impl Isa {
 
     /// The level that `KLNMF_LEVEL` names, or the widest if it is not set.
     ///
-    /// Every public function calls this first, so that a wrong value is an error and not a silent change of
-    /// speed.
+    /// Every call that makes threads asks here first, so that a wrong value is an error and not a silent change
+    /// of speed.
     pub fn chosen() -> Result<Self> {
         match env::var_os(VARIABLE) {
             None => Ok(Self::widest()),
@@ -132,7 +132,7 @@ pub(crate) fn simd<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// The instruction level that the library uses here: `plain`, `avx2` or `avx512`. `KLNMF_LEVEL` forces one;
-/// an unknown one, or one that the processor lacks, is an error here and in every other call.
+/// an unknown one, or one that the processor lacks, is an error here and in every call that works on V.
 pub fn instruction_level() -> Result<&'static str> {
     Isa::chosen().map(Isa::name)
 }

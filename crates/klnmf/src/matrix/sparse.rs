@@ -81,10 +81,10 @@ impl<T: Scalar> Sparse<T> {
         Ok(Self::new(rows, cols, order, ptr, idx, val)?)
     }
 
-    /// The non-zero entries of a dense matrix, by columns. Panics if it has 2³² rows.
+    /// The non-zero entries of a dense matrix, by columns. Panics if it has 2³² rows or columns.
     pub fn from_dense(dense: &super::Mat<T>) -> Self {
         let (rows, cols) = (dense.rows(), dense.cols());
-        assert!(rows <= u32::MAX as usize, "{rows} rows");
+        assert!(rows.max(cols) <= u32::MAX as usize, "{rows} × {cols} is too large");
         let (mut ptr, mut idx, mut val) = (vec![0], Vec::new(), Vec::new());
         for j in 0..cols {
             for (i, &v) in (0u32..).zip(dense.col(j)).filter(|(_, v)| **v != T::ZERO) {

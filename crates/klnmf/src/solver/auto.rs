@@ -110,7 +110,7 @@ impl<T: Scalar> Auto<'_, T> {
         self.iterations += steps;
         self.work += work(r, steps, gathers, newton);
         if self.walk.failures > failures {
-            // What was taken back: half a sweep of its own, and a sweep of multiplicative updates instead.
+            // What was taken back costs half a sweep, and what was done instead about one of multiplicative updates.
             self.work += 0.5 * work(r, steps, gathers, newton) + work(r, steps, gathers, false);
         }
         steps

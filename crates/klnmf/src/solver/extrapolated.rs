@@ -1,5 +1,8 @@
 //! Extrapolation around any half-step, with Nesterov's momentum and, after Ang & Gillis (2019), a way back.
 //!
+//! fastTopics (Carbonetto et al. 2021) does the same around coordinate descent. Hien, Leplat & Gillis (2024)
+//! extrapolate multiplicative updates with a guarantee instead of a way back.
+//!
 //! | letter | meaning |
 //! | --- | --- |
 //! | x | the last result of a half-step, for both factors |

@@ -125,30 +125,9 @@ impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
         }
     }
 
-    /// In f32 rounding would make it no bound.
-    fn duals(&mut self, factors: &Pair<T>) -> Option<(Side, Vec<f64>)> {
+    fn dual_point(&self) -> Option<(Side, &Mat<T>)> {
         let &[side] = &self.order[..] else { return None };
-        if size_of::<T>() < size_of::<f64>() {
-            return None;
-        }
-        let kt = if side == Side::H { &factors.wt } else { &factors.h };
-        let (half, chi) = (&mut self.halves[side as usize], &mut self.chi[side as usize]);
-        half.set(kt);
-        let mut duals = vec![0.0; chi.cols()];
-        let p = chi.rows();
-        half.for_each((chi.as_mut_slice(), p), (&mut duals, 1), |b, chi, duals, work| {
-            let Work { tile, evidence, .. } = work;
-            b.back(chi, &mut evidence.g, tile);
-            for (c, (dual, g)) in duals.iter_mut().zip(evidence.g.chunks(b.r)).enumerate() {
-                let column = c * b.p..(c + 1) * b.p;
-                let terms = b.a[column.clone()].iter().zip(&chi[column]).filter(|(a, _)| **a > T::ZERO);
-                let logs: f64 = terms.map(|(a, y)| a.to_f64() * (-y.to_f64()).ln()).sum();
-                *dual = logs - b.sums[c] * violation(b, g).to_f64().ln();
-            }
-        });
-        // An empty column has nothing to explain.
-        duals.iter_mut().filter(|dual| dual.is_nan()).for_each(|dual| *dual = 0.0);
-        Some((side, duals))
+        Some((side, &self.chi[side as usize]))
     }
 
     fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {

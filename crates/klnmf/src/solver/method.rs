@@ -71,15 +71,14 @@ pub trait Method<T: Scalar>: Send {
     /// `steps` steps on each factor, which count as `steps` iterations.
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize);
 
-    /// Where the method stands, if that is not what it shows, which has this divergence; it may be better or
-    /// worse.
+    /// The method's latest factors, if they are not the ones that it shows. Those have the given divergence; the
+    /// latest ones may be better or worse.
     fn latest(&self, _divergence: f64) -> Option<Pair<T>> {
         None
     }
 
-    /// For the factor that moves, if one alone does: the value of the dual point that the method carries, scaled to
-    /// be feasible, column by column. No weights have a divergence below it.
-    fn duals(&mut self, _factors: &Pair<T>) -> Option<(Side, Vec<f64>)> {
+    /// The dual point that the method carries for the factor that moves, if one factor alone does.
+    fn dual_point(&self) -> Option<(Side, &Mat<T>)> {
         None
     }
 

@@ -1,5 +1,8 @@
 //! Block Newton coordinate descent: four weights of a column at a time.
 //!
+//! Coordinate descent for this divergence is due to Hsieh & Dhillon (2011). NNLM (Lin & Boutros 2020), fastTopics
+//! (Carbonetto et al. 2021) and the scalar Newton method of Hien & Gillis (2021) also take one weight at a time.
+//!
 //! | letter | meaning |
 //! | --- | --- |
 //! | K, a, x | the dictionary, a column of V, its weights |

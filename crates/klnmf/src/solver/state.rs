@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 /// [`Problem::resume`](crate::Problem::resume). A run that is cut and continued gives the same bits as one
 /// that is not.
 ///
-/// Numbers and arrays have names and are all in f64, which holds f32 exactly, so that any format can store
-/// them.
+/// Numbers and arrays have names and are all in f64, which holds f32 exactly. A format that stores them must know
+/// infinity, which a number may be before the first sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// The solver that it belongs to.
