@@ -17,7 +17,7 @@ use std::arch::x86_64::*;
 /// Both precisions differ in names and in whether an estimate must be refined more than once.
 macro_rules! register {
     ($name:ident, $t:ident, $doc:literal, $shift:ident, $refine:literal, $small:expr, $large:expr, $all:expr,
-     $equal:ident $at_least:ident $at_most:ident $minus_product:ident $rcp:ident $rsqrt:ident $to_f64:ident) => {
+     $equal:ident $at_least:ident $masked_cmp:ident $minus_product:ident $rcp:ident $rsqrt:ident $to_f64:ident) => {
         x86_lanes!($name, $t, Avx512, $doc, $shift, (_token, mask) => mask.0 != 0, {
             #[inline(always)]
             fn over(self, z: Self) -> Self {
@@ -44,7 +44,9 @@ macro_rules! register {
                 let token = self.1;
                 // Within these bounds no intermediate result overflows or loses digits.
                 let (small, large) = (Self::splat(token, $small), Self::splat(token, $large));
-                let fits = token.$at_least(self.0, small.0).0 & token.$at_most(self.0, large.0).0;
+                let (x, f) = (pulp::cast(self.0), token.avx512f);
+                let fits = token.$at_least(self.0, small.0).0;
+                let fits = f.$masked_cmp::<_CMP_LE_OQ>(fits, x, pulp::cast(large.0));
                 if fits != $all {
                     return self.root();
                 }
@@ -129,12 +131,12 @@ fn halves(token: Avx512, x: __m512) -> __m512d {
 register!(
     F64x8, f64, "Eight numbers in double precision.", shr_const_u64x8,
     true, f64::from_bits(511 << 52), f64::from_bits(1534 << 52), u8::MAX,
-    equal_f64s greater_than_or_equal_f64s less_than_or_equal_f64s negate_mul_add_f64s
+    equal_f64s greater_than_or_equal_f64s _mm512_mask_cmp_pd_mask negate_mul_add_f64s
     _mm512_rcp14_pd _mm512_rsqrt14_pd whole
 );
 register!(
     F32x16, f32, "Sixteen numbers in single precision.", shr_const_u32x16,
     false, f32::from_bits(63 << 23), f32::from_bits(190 << 23), u16::MAX,
-    equal_f32s greater_than_or_equal_f32s less_than_or_equal_f32s negate_mul_add_f32s
+    equal_f32s greater_than_or_equal_f32s _mm512_mask_cmp_ps_mask negate_mul_add_f32s
     _mm512_rcp14_ps _mm512_rsqrt14_ps halves
 );
