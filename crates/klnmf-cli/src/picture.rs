@@ -58,8 +58,8 @@ impl Grid<'_> {
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{}\" role=\"img\" \
              aria-label=\"parts as images\"><style>.f{{fill:#fff;stroke:#999;stroke-width:.3}}\
-             .p{{fill:#111}}text{{font:4px sans-serif;fill:#555}}\
-             @media(prefers-color-scheme:dark){{.f{{fill:#1b1b1b;stroke:#666}}.p{{fill:#eee}}text{{fill:#aaa}}}}</style>",
+             .p{{fill:#111}}text.l{{font:5px sans-serif;fill:#555}}\
+             @media(prefers-color-scheme:dark){{.f{{fill:#1b1b1b;stroke:#666}}.p{{fill:#eee}}text.l{{fill:#aaa}}}}</style>",
             w * 4.0
         );
         for image in 0..self.images.cols() {
@@ -85,7 +85,7 @@ impl Grid<'_> {
             }
             let _ = write!(
                 svg,
-                "<text x=\"{left}\" y=\"{}\">{}</text>",
+                "<text class=\"l\" x=\"{left}\" y=\"{}\">{}</text>",
                 top + height as f64 + 5.0,
                 self.labels.get(image).map_or("", String::as_str)
             );

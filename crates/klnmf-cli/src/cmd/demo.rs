@@ -123,10 +123,12 @@ impl Demo {
             .iter()
             .map(|ran| context! { line => ran.line.clone(), seconds => format!("{:.2}", ran.seconds) })
             .collect();
-        let bars: Vec<Jinja> = signatures
+        let mut by_part: Vec<&Match> = signatures.iter().collect();
+        by_part.sort_by_key(|m| m.found);
+        let bars: Vec<Jinja> = by_part
             .iter()
             .map(|m| {
-                let svg = bars(catalogues.signatures.col(m.truth), found.w.col(m.found));
+                let svg = bars(catalogues.signatures.col(m.truth), found.w.col(m.found), m.found + 1);
                 context! { name => format!("part {}", m.found + 1), cosine => format!("{:.4}", m.cosine), svg }
             })
             .collect();
@@ -248,8 +250,8 @@ fn picture((images, labels): &(Mat<f64>, Vec<String>), across: usize) -> String 
     Grid { images, width: swimmer::SIDE, across, labels: labels.clone() }.svg()
 }
 
-/// The true signature in grey and the found one in colour, channel by channel.
-fn bars(truth: &[f64], found: &[f64]) -> String {
+/// The true signature in grey and the found part in its colour, channel by channel.
+fn bars(truth: &[f64], found: &[f64], part: usize) -> String {
     let sum: f64 = found.iter().sum();
     let most = truth.iter().copied().fold(0.0, f64::max).max(found.iter().copied().fold(0.0, f64::max) / sum);
     let mut svg = String::from(
@@ -258,11 +260,14 @@ fn bars(truth: &[f64], found: &[f64]) -> String {
     for (i, (t, f)) in truth.iter().zip(found).enumerate() {
         let (x, t, f) = (5.0 * i as f64, 58.0 * t / most, 58.0 * f / sum / most);
         // Writing to a String cannot fail.
-        let _ =
-            write!(svg, "<rect class=\"t\" x=\"{x}\" y=\"{:.1}\" width=\"4\" height=\"{t:.1}\"/>", 60.0 - t);
         let _ = write!(
             svg,
-            "<rect class=\"f\" x=\"{}\" y=\"{:.1}\" width=\"2\" height=\"{f:.1}\"/>",
+            "<rect class=\"truth\" x=\"{x}\" y=\"{:.1}\" width=\"4\" height=\"{t:.1}\"/>",
+            60.0 - t
+        );
+        let _ = write!(
+            svg,
+            "<rect class=\"p{part}\" x=\"{}\" y=\"{:.1}\" width=\"2\" height=\"{f:.1}\"/>",
             x + 1.0,
             60.0 - f
         );
