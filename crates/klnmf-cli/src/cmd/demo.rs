@@ -219,7 +219,7 @@ impl Catalogues {
     }
 }
 
-/// The 96 kinds of single-base substitutions: A[C>A]A and so on.
+/// The 96 kinds of single-base substitutions: `A[C>A]A` and so on.
 fn channels() -> Vec<String> {
     let changes = ["C>A", "C>G", "C>T", "T>A", "T>C", "T>G"];
     let bases = ["A", "C", "G", "T"];
