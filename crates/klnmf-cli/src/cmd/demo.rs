@@ -4,7 +4,7 @@ use super::Cli;
 use crate::matching::{Match, match_parts};
 use crate::picture::Grid;
 use crate::random::Random;
-use crate::{interrupt, summary, swimmer};
+use crate::{summary, swimmer};
 use anyhow::Context;
 use clap::{Args, Parser};
 use klnmf::Mat;
@@ -104,84 +104,108 @@ impl Demo {
         ]
     }
 
-    /// Compares what was found with the truth, writes the page and tells about it.
-    fn show(&self, catalogues: &Catalogues, ran: &[Ran]) -> anyhow::Result<ExitCode> {
+    /// What the models say beside the truth.
+    fn compare(&self, catalogues: &Catalogues) -> anyhow::Result<Findings> {
         let model = |name: &str| klnmf_io::read_model::<f64>(&self.out.join(name));
-        let (found, weights) = (model("model.npz")?, model("weights.npz")?);
-        let signatures = match_parts(&catalogues.signatures, &found.w);
-        let (auto, parts) = (model("auto.npz")?.w, model("parts.npz")?.w);
-        let truth = swimmer::parts();
-        let (by_auto, by_fpa) = (match_parts(&truth, &auto), match_parts(&truth, &parts));
+        let (model_w, weights) = (model("model.npz")?.w, model("weights.npz")?.h);
         // The gaps are in weights.npz, too; the same call gives the same numbers.
-        let again = klnmf::decompose(&catalogues.new, &found.w, &klnmf::DecomposeSettings::default())?;
-        let gaps: Vec<f64> = again.columns.iter().map(|column| column.gap).collect();
-        let largest =
-            gaps.iter().zip(catalogues.new.col_sums()).map(|(gap, sum)| gap / sum).fold(0.0, f64::max);
+        let again = klnmf::decompose(&catalogues.new, &model_w, &klnmf::DecomposeSettings::default())?;
+        let gaps = again.columns.iter().map(|column| column.gap).collect();
+        let (auto, fpa) = (model("auto.npz")?.w, model("parts.npz")?.w);
+        let truth = swimmer::parts();
+        Ok(Findings {
+            signatures: match_parts(&catalogues.signatures, &model_w),
+            by_auto: match_parts(&truth, &auto),
+            by_fpa: match_parts(&truth, &fpa),
+            model_w,
+            weights,
+            gaps,
+            auto,
+            fpa,
+        })
+    }
 
-        let page = self.out.join("index.html");
-        let steps: Vec<Jinja> = ran
-            .iter()
-            .map(|ran| context! { line => ran.line.clone(), seconds => format!("{:.2}", ran.seconds) })
-            .collect();
-        let mut by_part: Vec<&Match> = signatures.iter().collect();
-        by_part.sort_by_key(|m| m.found);
-        let bars: Vec<Jinja> = by_part
-            .iter()
-            .map(|m| {
-                let svg = bars(catalogues.signatures.col(m.truth), found.w.col(m.found), m.found + 1);
-                context! { name => format!("part {}", m.found + 1), cosine => format!("{:.4}", m.cosine), svg }
-            })
-            .collect();
-        let tumours: Vec<Jinja> = (0..weights.h.cols())
-            .map(|j| {
-                let sum: f64 = weights.h.col(j).iter().sum();
-                let shares: Vec<f64> = weights.h.col(j).iter().map(|x| 100.0 * x / sum).collect();
-                context! { name => new_name(j), shares, gap => format!("{:.1e}", gaps[j]), sum => format!("{sum:.0}") }
-            })
-            .collect();
-        let mut environment = Environment::new();
-        environment.add_template("demo.html", include_str!("demo.html"))?;
-        let html = environment.get_template("demo.html")?.render(context! {
-            version => env!("CARGO_PKG_VERSION"),
-            seconds => format!("{:.1}", ran.iter().map(|ran| ran.seconds).sum::<f64>()),
-            steps, bars, tumours,
-            largest => format!("{largest:.1e}"),
-            samples => picture(&samples(), 8),
-            auto => picture(&in_order(&auto, &by_auto), 6),
-            auto_found => alike(&by_auto),
-            fpa => picture(&in_order(&parts, &by_fpa), 6),
-            fpa_found => alike(&by_fpa),
-            parts => swimmer::PARTS,
-        })?;
-        klnmf_io::atomically(&page, |out| out.write_all(html.as_bytes()))?;
+    /// Writes the page and tells what is on it.
+    fn show(&self, catalogues: &Catalogues, ran: &[Ran]) -> anyhow::Result<ExitCode> {
+        let found = self.compare(catalogues)?;
+        let relative = found.gaps.iter().zip(catalogues.new.col_sums()).map(|(gap, sum)| gap / sum);
+        let largest = relative.fold(0.0, f64::max);
+        let path = self.out.join("index.html");
+        let html = found.page(catalogues, ran, largest)?;
+        klnmf_io::atomically(&path, |out| out.write_all(html.as_bytes()))?;
+        let [signatures, auto, fpa] = [&found.signatures, &found.by_auto, &found.by_fpa].map(|m| alike(m));
         if self.json {
             let commands: Vec<_> =
                 ran.iter().map(|ran| json!({ "command": ran.line, "seconds": ran.seconds })).collect();
             let facts = json!({
                 "commands": commands,
-                "signatures": { "true": SIGNATURES, "found": alike(&signatures) },
+                "signatures": { "true": SIGNATURES, "found": signatures },
                 "largest_relative_gap": largest,
-                "swimmers": { "true": swimmer::PARTS, "auto": alike(&by_auto), "warm_restart": alike(&by_fpa) },
-                "page": page.display().to_string(),
+                "swimmers": { "true": swimmer::PARTS, "auto": auto, "warm_restart": fpa },
+                "page": path.display().to_string(),
             });
             summary::print_json(facts.as_object().cloned().unwrap_or_default())?;
         } else {
             summary::print(&format!(
-                "signatures   {} of {SIGNATURES} found in the noisy counts (cosine ≥ {ALIKE})\n\
+                "signatures   {signatures} of {SIGNATURES} found in the noisy counts (cosine ≥ {ALIKE})\n\
                  new tumours  {NEW_TUMOURS} explained, each within {largest:.1e} of its sum of the best weights there are\n\
-                 swimmers     auto fits exactly with other parts: {} of {} are the true ones\n\
-                 \x20            the paper's warm restart with fpa finds {} of {}\n\
+                 swimmers     auto fits exactly with other parts: {auto} of {parts} are the true ones\n\
+                 \x20            the paper's warm restart with fpa finds {fpa} of {parts}\n\
                  page         {}\n",
-                alike(&signatures),
-                alike(&by_auto),
-                swimmer::PARTS,
-                alike(&by_fpa),
-                swimmer::PARTS,
-                page.display()
+                path.display(),
+                parts = swimmer::PARTS
             ))?;
         }
-        let stopped = interrupt::flag().load(std::sync::atomic::Ordering::Relaxed);
-        Ok(if stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What the commands found.
+struct Findings {
+    /// The parts of the catalogue, paired with the true signatures.
+    model_w: Mat<f64>,
+    signatures: Vec<Match>,
+    /// Of the new tumours.
+    weights: Mat<f64>,
+    gaps: Vec<f64>,
+    /// The parts of the swimmers, paired with the true ones.
+    auto: Mat<f64>,
+    by_auto: Vec<Match>,
+    fpa: Mat<f64>,
+    by_fpa: Vec<Match>,
+}
+
+impl Findings {
+    fn page(&self, catalogues: &Catalogues, ran: &[Ran], largest: f64) -> anyhow::Result<String> {
+        let step =
+            |ran: &Ran| context! { line => ran.line.clone(), seconds => format!("{:.2}", ran.seconds) };
+        let signature = |m: &&Match| {
+            let svg = bars(catalogues.signatures.col(m.truth), self.model_w.col(m.found), m.found + 1);
+            context! { name => format!("part {}", m.found + 1), cosine => format!("{:.4}", m.cosine), svg }
+        };
+        let mut by_part: Vec<&Match> = self.signatures.iter().collect();
+        by_part.sort_by_key(|m| m.found);
+        let tumour = |j: usize| {
+            let sum: f64 = self.weights.col(j).iter().sum();
+            let shares: Vec<f64> = self.weights.col(j).iter().map(|x| 100.0 * x / sum).collect();
+            context! { name => new_name(j), shares, gap => format!("{:.1e}", self.gaps[j]), sum => format!("{sum:.0}") }
+        };
+        let mut environment = Environment::new();
+        environment.add_template("demo.html", include_str!("demo.html"))?;
+        Ok(environment.get_template("demo.html")?.render(context! {
+            version => env!("CARGO_PKG_VERSION"),
+            seconds => format!("{:.1}", ran.iter().map(|ran| ran.seconds).sum::<f64>()),
+            steps => ran.iter().map(step).collect::<Vec<Jinja>>(),
+            bars => by_part.iter().map(signature).collect::<Vec<Jinja>>(),
+            tumours => (0..self.weights.cols()).map(tumour).collect::<Vec<Jinja>>(),
+            largest => format!("{largest:.1e}"),
+            samples => picture(&samples(), 8),
+            auto => picture(&in_order(&self.auto, &self.by_auto), 6),
+            auto_found => alike(&self.by_auto),
+            fpa => picture(&in_order(&self.fpa, &self.by_fpa), 6),
+            fpa_found => alike(&self.by_fpa),
+            parts => swimmer::PARTS,
+        })?)
     }
 }
 
