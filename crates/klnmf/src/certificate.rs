@@ -192,10 +192,13 @@ fn pass(b: &Block<'_, f64>, values: &mut [Values], work: &mut Work<f64>, epsilon
     if inside > 0.0 {
         let keep = Keep { z: &mut z[..], p: b.p, height: b.p };
         let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, b.q) };
+        map.logs.certify = true;
         b.pass(x, Some(&mut evidence.g), tile, &mut map);
         (0..b.q).for_each(|c| evidence.logs[c] = map.logs.sum(c));
+    } else if epsilon.is_some() {
+        b.measure(x, true, tile, evidence);
     } else {
-        b.evidence(x, epsilon.is_some(), tile, evidence);
+        b.evidence(x, false, tile, evidence);
     }
     for (c, (value, x)) in values.iter_mut().zip(x.chunks(b.r)).enumerate() {
         let of = |logs: f64| non_negative(b.value(c, logs, x));

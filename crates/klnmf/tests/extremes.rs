@@ -531,6 +531,28 @@ fn a_subnormal_dictionary_is_no_certificate() {
     );
 }
 
+/// Products below 2e-308 lose digits, and so does the logarithm of WH that a gap rests on.
+#[test]
+fn a_product_that_loses_digits_is_no_certificate() {
+    let mut wrong = Wrong::default();
+    for (number, tiny) in [1e-162, 3e-161, 1e-159, 1e-157, 1e-154].into_iter().enumerate() {
+        for v in [1e-16, 1e-30, 1e-100, 1e-300, 1e-318] {
+            let mut random = Random(number as u64);
+            let mut some = |scale: f64| scale * (1.0 + 2.0 * random.uniform());
+            let (v, h) = (Mat::from_rows(&[&[v], &[v]]), Mat::from_rows(&[&[some(tiny)]]));
+            let w = Mat::from_rows(&[&[1.0], &[some(tiny)]]);
+            check_certificate(&mut wrong, &format!("digits of {tiny:e}"), &v, &w, &h);
+            check_certificate(&mut wrong, "transposed", &v.transpose(), &h, &w.transpose());
+            if let Ok(found) = decompose(&v, &w, &DecomposeSettings::default()) {
+                let (info, truth) = (found.columns[0], &columns(&v, &w, &found.h)[0]);
+                let describe = || describe(&v, &w, &found.h);
+                wrong.check(truth.bounded_by(info.gap), || format!("decompose: {info:?}, {}", describe()));
+            }
+        }
+    }
+    wrong.end();
+}
+
 /// Kᵀ1 overflows though K and Kx do not: D = ln(27/16) is a number. An error would do, an infinity is wrong.
 #[test]
 fn a_dictionary_with_an_infinite_sum_has_a_divergence() {

@@ -28,8 +28,15 @@ use crate::cost::Cost;
 use crate::kernel::{self, Isa, LogSums, Packed, Ratio, TileMap};
 use std::ops::{AddAssign, Range};
 
-/// Rows of KX that are worked at a time, so that they stay in cache between the two products.
-pub const TILE_ROWS: usize = 128;
+/// The most rows of KX that are worked at a time, so that they stay in cache between the two products.
+pub const TILE_ROWS: usize = 192;
+
+/// Rows of a tile of p rows in all: about two thirds of the most, in whole strips. Tiles are as even as strips
+/// allow, because the last one costs nearly as much as a whole one however short it is.
+fn tile_rows(p: usize) -> usize {
+    let tiles = ((p + 64) / 128).max(1);
+    p.max(1).div_ceil(tiles).next_multiple_of(32)
+}
 
 /// The most columns that a block has.
 pub const MOST_COLUMNS: usize = 48;
@@ -130,12 +137,18 @@ impl<S: Scalar> Block<'_, S> {
     /// g = Kᵀ(α/Kx), and Σα·ln(α/Kx) if `logs`.
     pub fn evidence(&self, x: &[S], logs: bool, tile: &mut [S], out: &mut Evidence<S>) {
         if logs {
-            let mut sums = LogSums::new(self.a, self.a, self.q);
-            self.pass(x, Some(&mut out.g), tile, &mut sums);
-            (0..self.q).for_each(|c| out.logs[c] = sums.sum(c));
+            self.measure(x, false, tile, out);
         } else {
             self.pass(x, Some(&mut out.g), tile, &mut Ratio { a: self.a });
         }
+    }
+
+    /// g and the logarithms. To `certify`, g is not finite in a column where Kx has lost digits to underflow.
+    pub fn measure(&self, x: &[S], certify: bool, tile: &mut [S], out: &mut Evidence<S>) {
+        let mut sums = LogSums::new(self.a, self.a, self.q);
+        sums.certify = certify;
+        self.pass(x, Some(&mut out.g), tile, &mut sums);
+        (0..self.q).for_each(|c| out.logs[c] = sums.sum(c));
     }
 
     /// F of column `c` at its weights x, from Σα·ln(α/Kx).
@@ -150,8 +163,8 @@ impl<S: Scalar> Block<'_, S> {
         if let Some(g) = &mut g {
             g[..r * q].fill(S::ZERO);
         }
-        for start in (0..p).step_by(TILE_ROWS) {
-            let rows = start..(start + TILE_ROWS).min(p);
+        for start in (0..p).step_by(tile_rows(p)) {
+            let rows = start..(start + tile_rows(p)).min(p);
             let t = &mut tile[..rows.len() * q];
             if let Some(k) = self.packed {
                 k.multiply_map(&rows, &x[..r * q], q, t, map);
@@ -169,8 +182,8 @@ impl<S: Scalar> Block<'_, S> {
     pub fn back(&self, t: &[S], g: &mut [S], tile: &mut [S]) {
         let Block { p, q, r, .. } = *self;
         g[..r * q].fill(S::ZERO);
-        for start in (0..p).step_by(TILE_ROWS) {
-            let rows = start..(start + TILE_ROWS).min(p);
+        for start in (0..p).step_by(tile_rows(p)) {
+            let rows = start..(start + tile_rows(p)).min(p);
             let tile = &mut tile[..rows.len() * q];
             for (c, tile) in tile.chunks_exact_mut(rows.len()).enumerate() {
                 tile.copy_from_slice(&t[c * p..][rows.clone()]);

@@ -74,7 +74,7 @@ fn check(
         if info.iter().all(|c| c.converged) {
             continue;
         }
-        b.evidence(x, true, tile, evidence);
+        b.measure(x, true, tile, evidence);
         let columns = x.chunks_mut(b.r).zip(evidence.g.chunks(b.r)).zip(info).enumerate();
         for (c, ((x, g), info)) in columns.filter(|(_, (_, info))| !info.converged) {
             let sum = b.sums[c];

@@ -93,6 +93,7 @@ impl Column<'_, '_> {
         let (x, g) = (&x[..b.r], &mut evidence.g[..b.r]);
         let keep = Keep { z: &mut z[..], p: b.p, height: b.p };
         let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, 1) };
+        map.logs.certify = true;
         b.pass(x, Some(g), tile, &mut map);
         self.ray = b.cost.ray(0, sum, x);
         let primal = b.cost.value(0, sum, self.ray, map.logs.sum(0), x);

@@ -106,6 +106,8 @@ impl<S: Scalar> TileMap<S> for Ratio<'_, S> {
 pub struct LogSums<'a, S> {
     b: &'a [S],
     c: &'a [S],
+    /// Whether the quotient is infinite where z is subnormal: what has lost digits certifies nothing.
+    pub certify: bool,
     /// Running sums in as many lanes as the widest register has, of the first `columns` columns only: a
     /// sparse block has one column, and clearing the sums of all would take as long as the column.
     sums: [MaybeUninit<[S; MOST]>; MOST_COLUMNS],
@@ -117,7 +119,7 @@ impl<'a, S: Scalar> LogSums<'a, S> {
     pub fn new(b: &'a [S], c: &'a [S], columns: usize) -> Self {
         let mut sums = [MaybeUninit::uninit(); MOST_COLUMNS];
         sums[..columns].fill(MaybeUninit::new([S::ZERO; MOST]));
-        Self { b, c, sums, columns }
+        Self { b, c, certify: false, sums, columns }
     }
 
     /// The sum of a column.
@@ -141,6 +143,9 @@ impl<S: Scalar> TileMap<S> for LogSums<'_, S> {
         // Safety: `new` has set the sums of these columns.
         let sums = unsafe { self.sums[column].assume_init_mut() };
         (L::load(token, sums, 0, L::N) + terms).store(sums, 0, L::N);
+        if self.certify && !z.is_normal_where(b) {
+            return L::splat(token, S::INFINITY);
+        }
         t
     }
 
