@@ -154,10 +154,15 @@ impl<'a, T: Scalar> Run<'a, T> {
     pub fn to_end(mut self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
         loop {
             if self.shows() && watch(self.info()).is_break() {
-                return self.finish_with(Status::Stopped);
+                self.close()?;
+                return Ok(self.solution(Status::Stopped));
             }
-            if let Some(status) = self.ended() {
-                return self.finish_with(status);
+            if self.ended().is_some() {
+                self.close()?;
+                // Rounding may have moved the normalised factors past the tolerance. Then it goes on.
+                if let Some(status) = self.ended() {
+                    return Ok(self.solution(status));
+                }
             }
             self.sweep();
         }
@@ -179,34 +184,36 @@ impl<'a, T: Scalar> Run<'a, T> {
 
     /// The result so far, with its certificate. If nothing else has ended the run, whoever calls this has
     /// stopped it.
-    pub fn finish(self) -> Result<Solution<T>> {
+    pub fn finish(mut self) -> Result<Solution<T>> {
+        self.close()?;
         let status = self.ended().unwrap_or(Status::Stopped);
-        self.finish_with(status)
+        Ok(self.solution(status))
     }
 
-    fn finish_with(mut self, status: Status) -> Result<Solution<T>> {
+    fn solution(self, status: Status) -> Solution<T> {
+        Solution { w: self.factors.wt.transpose(), h: self.factors.h, info: self.info, status }
+    }
+
+    /// Takes the method's latest factors if they are better than those that it shows, and normalises.
+    fn close(&mut self) -> Result<()> {
         if self.info.iteration != self.iteration {
             self.certify();
         }
-        let divergence = self.info.divergence;
-        if let Some(latest) = self.method.latest(divergence) {
-            let shown = std::mem::replace(&mut self.factors, latest);
-            self.normalize();
-            let holds = status != Status::Converged || self.converged();
-            if !(holds && self.info.divergence <= divergence) {
-                self.factors = shown;
-                self.normalize();
-            }
-        } else {
+        let (divergence, converged) = (self.info.divergence, self.converged());
+        let shown = self.method.latest(divergence).map(|latest| std::mem::replace(&mut self.factors, latest));
+        self.normalize();
+        let better = self.info.divergence <= divergence && self.converged() >= converged;
+        if let Some(shown) = shown.filter(|_| !better) {
+            self.factors = shown;
             self.normalize();
         }
-        let Factors { wt, h } = self.factors;
         // Scaling columns of W to sum 1 may leave the range of numbers.
-        let vouched = status != Status::Converged || self.info.divergence.is_finite();
-        if !vouched || wt.as_slice().iter().chain(h.as_slice()).any(|x| !x.is_finite()) {
+        let Factors { wt, h } = &self.factors;
+        let mut numbers = wt.as_slice().iter().chain(h.as_slice());
+        if numbers.any(|x| !x.is_finite()) || divergence.is_finite() > self.info.divergence.is_finite() {
             return Err(Error::Overflow { precision: T::NAME });
         }
-        Ok(Solution { w: wt.transpose(), h, info: self.info, status })
+        Ok(())
     }
 
     /// Factors as they are returned, with the certificate of exactly these.

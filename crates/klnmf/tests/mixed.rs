@@ -1,9 +1,9 @@
-//! Early accesses in f32, the rest in f64.
+//! Early iterations in f32, the rest in f64; and what f32 alone can reach.
 
 mod common;
 
 use common::{Random, product};
-use klnmf::{Mat, Settings, Solution, Solver, Status, factorize, factorize_from};
+use klnmf::{Info, Mat, Settings, Solution, Solver, Status, factorize, factorize_from};
 use std::ops::ControlFlow;
 
 /// Three parts that do not look alike, and some noise.
@@ -37,6 +37,26 @@ fn auto_goes_on_where_f32_must_stop() {
     assert_eq!(found.status, Status::Converged, "{:?}", found.info);
     let single = Mat::from_fn(v.rows(), v.cols(), |i, j| v[(i, j)] as f32);
     assert_ne!(factorize(&single, 3, &settings).unwrap().status, Status::Converged);
+}
+
+/// Normalising W rounds it once more. In f32 that can undo a tolerance which the iterate had just reached.
+#[test]
+fn what_converged_is_within_the_tolerance_after_normalising() {
+    let narrow = |m: &Mat<f64>| Mat::from_fn(m.rows(), m.cols(), |i, j| m[(i, j)] as f32);
+    let (v, mut converged) = (narrow(&example()), 0);
+    for seed in 0..8 {
+        for tol in [5e-8, 1e-7] {
+            let solver = Solver::Newton;
+            let settings = Settings { solver, seed, tol, threads: 1, ..Settings::default() };
+            let found = factorize(&v, 3, &settings).unwrap();
+            if found.status == Status::Converged {
+                let Info { gap_w, gap_h, sum, .. } = found.info;
+                assert!(gap_w.max(gap_h) <= tol * sum, "seed {seed}, {tol}: {gap_w} {gap_h}");
+                converged += 1;
+            }
+        }
+    }
+    assert!(converged > 0, "no run converges, so nothing was tested");
 }
 
 #[test]
