@@ -1,11 +1,10 @@
 //! Where a factorisation starts: random factors, NNDSVDa, or a model grown by some atoms.
 
-use crate::block::ColumnData;
+use crate::block::{DictionaryParts, HalfProblem, Terms};
 use crate::error::require;
 use crate::kernel::ln;
-use crate::linalg::{View, product, symmetric_eigen};
+use crate::linalg::{gram, symmetric_eigen, transposed_product};
 use crate::matrix::Matrix;
-use crate::parallel::{CHUNK, Pool};
 use crate::problem::Problem;
 use crate::{Error, Mat, Result, Scalar, Settings, kernel};
 use rand::{RngExt, SeedableRng};
@@ -23,7 +22,7 @@ pub enum Init {
     Random,
     /// NNDSVDa (Boutsidis & Gallopoulos 2008): the dominant one-signed parts of the leading singular vectors,
     /// scaled so that ΣWH = ΣV. Zeros are filled with 0.3·√(mean(V)/r), which unlike the original's mean(V)
-    /// scales with the data. Finding them takes some 4·(n + m)·(r + 10) doubles for a while. Better where the
+    /// scales with the data. Finding them takes some 8·(n + m)·(r + 10) doubles for a while. Better where the
     /// first few iterations count; the seed only enters the sketch that finds the singular vectors.
     Nndsvd,
 }
@@ -176,24 +175,27 @@ fn singular_vectors<T: Scalar>(
     rank: usize,
     settings: &Settings,
 ) -> (Vec<f64>, Mat<f64>, Mat<f64>) {
-    let Problem { pool, halves: [columns, rows], .. } = problem;
-    let (n, m) = (rows.view().cols(), columns.view().cols());
+    let (n, m) = (problem.matrix().rows(), problem.matrix().cols());
     let k = (rank + 10).min(n).min(m);
+    let [mut columns, mut rows] = [&problem.halves[0], &problem.halves[1]].map(|half| {
+        HalfProblem::new(half.blocks(), &problem.pool, k, DictionaryParts::default(), Terms::default())
+    });
     let mut normal = Normal::new(settings.seed, 3);
     // Bᵀ has m rows; V·B has n. Both are kept k wide.
     let mut b = Mat::from_fn(m, k, |_, _| normal.draw());
     for _ in 0..4 {
-        let a = orthonormal(times(pool, rows, &b));
-        b = orthonormal(times(pool, columns, &a));
+        let a = orthonormal(times(&mut rows, &b));
+        b = orthonormal(times(&mut columns, &a));
         if settings.stopped() {
             break;
         }
     }
     // V·B = U·S·Rᵀ with B orthonormal, so V ≈ U·S·(B·R)ᵀ.
-    let a = times(pool, rows, &b);
-    let (squares, turn) = symmetric_eigen(product(View::of(&a).t(), View::of(&a)));
+    let a = times(&mut rows, &b);
+    let (at, bt) = (a.transpose(), b.transpose());
+    let (squares, turn) = symmetric_eigen(gram(&at));
     let values: Vec<f64> = squares.iter().map(|s| s.max(0.0).sqrt()).collect();
-    let [mut left, right] = [&a, &b].map(|x| product(View::of(x), View::of(&turn)));
+    let [mut left, right] = [at, bt].map(|xt| transposed_product(&xt, &turn));
     for (column, s) in left.as_mut_slice().chunks_mut(n).zip(&values) {
         column.iter_mut().for_each(|x| *x /= s.max(f64::MIN_POSITIVE));
     }
@@ -201,20 +203,14 @@ fn singular_vectors<T: Scalar>(
 }
 
 /// Vᵀ·X for V given by columns (q of them) and X with k columns: q × k.
-fn times<T: Scalar>(pool: &Pool, half: &ColumnData<'_, T>, x: &Mat<f64>) -> Mat<f64> {
-    let (v, k) = (half.view(), x.cols());
-    let mut transposed = Mat::zeros(k, v.cols());
-    let xt = x.transpose();
-    let mut units = vec![(); v.cols()];
-    pool.panels(CHUNK, (transposed.as_mut_slice(), k), (&mut units, 1), |first, out, _| {
-        for (c, out) in out.chunks_mut(k).enumerate() {
-            for (row, value) in v.line(first + c).entries() {
-                let value = value.to_f64();
-                out.iter_mut().zip(xt.col(row)).for_each(|(out, x)| *out += value * x);
-            }
-        }
+fn times(half: &mut HalfProblem<'_, f64>, x: &Mat<f64>) -> Mat<f64> {
+    half.set(&x.transpose());
+    let mut products = Mat::zeros(x.cols(), half.data.shape().1);
+    let mut units = vec![(); products.cols()];
+    half.for_each((products.as_mut_slice(), x.cols()), (&mut units, 1), |b, products, _, work| {
+        b.back(b.a, products, &mut work.tile);
     });
-    transposed.transpose()
+    products.transpose()
 }
 
 /// Gram-Schmidt, twice, which is enough for orthogonality to rounding. Columns that vanish become zero.

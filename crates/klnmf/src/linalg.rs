@@ -1,80 +1,27 @@
-//! The little dense linear algebra the solvers need: products by strides, a Cholesky solve, eigenvalues of
-//! small symmetric matrices, a spectral norm.
+//! The little dense linear algebra the solvers need: products, a Cholesky solve, eigenvalues of small symmetric
+//! matrices, a spectral norm.
 
+use crate::kernel::{Isa, Packed};
 use crate::{Mat, Scalar};
 
-/// A column-major-or-not rectangle of numbers: entry (i, j) lies at `i · rs + j · cs`.
-#[derive(Clone, Copy)]
-pub(crate) struct View<'a, T> {
-    data: &'a [T],
-    rows: usize,
-    cols: usize,
-    rs: usize,
-    cs: usize,
+/// K, given by its transpose (r × p), ready for products.
+pub(crate) fn packed<T: Scalar>(kt: &Mat<T>) -> Packed<T> {
+    let mut packed = Packed::new(Isa::get(), kt.cols(), kt.rows());
+    packed.set(kt.as_slice());
+    packed
 }
 
-impl<'a, T: Scalar> View<'a, T> {
-    pub fn of(m: &'a Mat<T>) -> Self {
-        Self { data: m.as_slice(), rows: m.rows(), cols: m.cols(), rs: 1, cs: m.rows() }
-    }
-
-    /// Some columns, from `first` on.
-    pub fn part(self, first: usize, cols: usize) -> Self {
-        Self { data: &self.data[first * self.cs..], cols, ..self }
-    }
-
-    pub fn t(self) -> Self {
-        Self { rows: self.cols, cols: self.rows, rs: self.cs, cs: self.rs, ..self }
-    }
-
-    /// Whether there are numbers, and all of them inside the data.
-    fn fits(&self) -> bool {
-        let Self { data, rows, cols, rs, cs } = *self;
-        rows > 0 && cols > 0 && (rows - 1) * rs + (cols - 1) * cs < data.len()
-    }
-}
-
-/// dst ← lhs · rhs on one thread; dst is column-major.
-pub(crate) fn matmul<T: Scalar>(dst: &mut [T], lhs: View<'_, T>, rhs: View<'_, T>) {
-    let (m, n, k) = (lhs.rows, rhs.cols, lhs.cols);
-    assert!(lhs.fits() && rhs.fits() && k == rhs.rows && dst.len() >= m * n, "sizes of a product");
-    // Safety: the assertion above keeps every address that the strides can reach inside the three slices, and
-    // dst, being borrowed mutably, overlaps neither factor.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            dst.as_mut_ptr(),
-            m as isize,
-            1,
-            false,
-            lhs.data.as_ptr(),
-            lhs.cs as isize,
-            lhs.rs as isize,
-            rhs.data.as_ptr(),
-            rhs.cs as isize,
-            rhs.rs as isize,
-            T::ONE,
-            T::ONE,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
-}
-
-/// lhs · rhs.
-pub(crate) fn product<T: Scalar>(lhs: View<'_, T>, rhs: View<'_, T>) -> Mat<T> {
-    let mut dst = Mat::zeros(lhs.rows, rhs.cols);
-    matmul(dst.as_mut_slice(), lhs, rhs);
-    dst
+/// Aᵀ · B for an r × p matrix A and an r × q matrix B.
+pub(crate) fn transposed_product<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> Mat<T> {
+    let mut product = Mat::zeros(a.cols(), b.cols());
+    packed(a).multiply(b.as_slice(), b.cols(), product.as_mut_slice());
+    product
 }
 
 /// A · Aᵀ for an r × p matrix, as a full r × r matrix.
 pub(crate) fn gram<T: Scalar>(a: &Mat<T>) -> Mat<T> {
-    product(View::of(a), View::of(a).t())
+    let at = a.transpose();
+    transposed_product(&at, &at)
 }
 
 /// The largest singular value of A from its Gram matrix, by power iteration.

@@ -34,6 +34,8 @@ pub struct Problem<'v, T: Scalar> {
     pub(crate) sum: f64,
     /// Whether few entries are not zero. It does not depend on how V is stored.
     pub(crate) sparse: bool,
+    /// The smallest and the largest positive entry; ∞ and 0 if there is none.
+    pub(crate) range: (f64, f64),
 }
 
 impl<'v, T: Scalar> Problem<'v, T> {
@@ -48,10 +50,9 @@ impl<'v, T: Scalar> Problem<'v, T> {
         if !sum.is_finite() {
             return Err(Error::SumOverflow);
         }
-        let counts = v.values.par_chunks(1 << 16).map(|x| x.iter().filter(|x| **x != T::ZERO).count());
-        let nnz = pool.run(|| counts.sum::<usize>());
+        let (nnz, least, most) = pool.run(|| positive_entries(v.values));
         let sparse = (nnz as f64) < SPARSE * v.rows() as f64 * v.cols() as f64;
-        Ok(Self { pool, halves, sum, sparse })
+        Ok(Self { pool, halves, sum, sparse, range: (least, most) })
     }
 
     /// V by columns.
@@ -75,7 +76,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
         let (w, h) = self.init(rank, settings)?;
         // No callback, so no certificates between the tests of the tolerance.
         let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };
-        self.factorize_from(w, h, &settings, |_| ControlFlow::Continue(()))
+        self.run(w, h, &settings)?.to_end(|_| ControlFlow::Continue(()))
     }
 
     /// [`factorize_from`](crate::factorize_from) for this V.
@@ -123,4 +124,15 @@ impl<'v, T: Scalar> Problem<'v, T> {
         check_factors(self.matrix(), w, h)?;
         Ok(Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h, None).0)
     }
+}
+
+/// How many entries are positive, the smallest and the largest of them.
+fn positive_entries<T: Scalar>(values: &[T]) -> (usize, f64, f64) {
+    let none = (0, f64::INFINITY, 0.0f64);
+    let of = |values: &[T]| {
+        let positive = values.iter().map(|x| x.to_f64()).filter(|x| *x > 0.0);
+        positive.fold(none, |(n, least, most), x| (n + 1, least.min(x), most.max(x)))
+    };
+    let both = |a: (usize, f64, f64), b: (usize, f64, f64)| (a.0 + b.0, a.1.min(b.1), a.2.max(b.2));
+    values.par_chunks(1 << 16).map(of).reduce(|| none, both)
 }

@@ -107,6 +107,11 @@ impl<S: Scalar> Packed<S> {
         self.isa.run_wide(Product { strips, stride, skip, depth, b: x, q, c: t, height, add, origin, map });
     }
 
+    /// z ← K x: x is r × q, z is p × q.
+    pub fn multiply(&self, x: &[S], q: usize, z: &mut [S]) {
+        self.multiply_map(&(0..self.p), x, q, z, &mut Same);
+    }
+
     /// g ← g + Kᵀt for some rows: t is rows × q, g is r × q.
     pub fn multiply_transposed(&self, rows: &Range<usize>, t: &[S], q: usize, g: &mut [S]) {
         let (stride, skip, depth) = (self.p, rows.start, rows.len());

@@ -14,9 +14,9 @@
 
 use super::method::{Built, Factors, Method, Pair};
 use super::{Setup, Side, Store};
-use crate::linalg::{View, cholesky, cholesky_solve, gram, matmul};
+use crate::linalg::{cholesky, cholesky_solve, gram, packed};
 use crate::matrix::Matrix;
-use crate::parallel::Pool;
+use crate::parallel::{PerThread, Pool};
 use crate::{Mat, Result, Scalar, kernel};
 
 /// Columns of an n × m array, or rows of Y, that one task works on.
@@ -41,6 +41,8 @@ struct Admm<'a, V, T> {
     alpha_x: Mat<T>,
     /// X + α_X/ρ: all that the other updates need of X.
     x: Mat<T>,
+    /// Some rows of X, as columns.
+    rows: PerThread<Vec<T>>,
 }
 
 /// See [`Solver::Admm`](crate::Solver::Admm), and [`Solver::AdmmAuthors`](crate::Solver::AdmmAuthors), where
@@ -55,20 +57,49 @@ pub fn admm<'a, V: Scalar, T: Scalar>(setup: &Setup<'a, V>, factors: &Pair<T>) -
     rescale(&mut y, &[Side::H, Side::W], T::ONE / root);
     let alpha = Factors { wt: Mat::zeros(r, n), h: Mat::zeros(r, m) };
     let (alpha_x, mut x, mut units) = (Mat::try_zeros(n, m)?, Mat::try_zeros(n, m)?, vec![(); m]);
+    let yt = packed(&y.wt);
     pool.panels(PANEL, (x.as_mut_slice(), n), (&mut units, 1), |first, x, units| {
-        matmul(x, View::of(&y.wt).t(), View::of(&y.h).part(first, units.len()));
+        yt.multiply(columns(&y.h, first, units.len()), units.len(), x);
     });
-    Ok(Box::new(Admm { pool, v, order, rho, unit: T::from_f64(unit), root, y, alpha, alpha_x, x }))
+    let rows = pool.each(|| vec![T::ZERO; PANEL * m]);
+    Ok(Box::new(Admm { pool, v, order, rho, unit: T::from_f64(unit), root, y, alpha, alpha_x, x, rows }))
 }
 
 impl<V: Scalar, T: Scalar> Admm<'_, V, T> {
+    /// Z ← (YᵀY + I)⁻¹(YᵀX̂ + H − α/ρ), where X̂ = X + α_X/ρ, by panels of columns; Y likewise from X̂ᵀ.
+    fn update_factor(&mut self, side: Side, h: &Mat<T>) {
+        let (x, rho, scratch) = (&self.x, self.rho, &self.rows);
+        let ((k, z), alpha) = (self.y.split(side), &*self.alpha.split(side).1);
+        let (r, y) = (k.rows(), packed(k));
+        let mut normal = gram(k);
+        (0..r).for_each(|k| normal[(k, k)] += T::ONE);
+        cholesky(&mut normal);
+        let mut units = vec![(); z.cols()];
+        self.pool.panels(PANEL, (z.as_mut_slice(), r), (&mut units, 1), |first, z, units| {
+            z.fill(T::ZERO);
+            let mut add = |x: &[T]| y.multiply_transposed(&(0..k.cols()), x, units.len(), z);
+            match side {
+                Side::H => add(columns(x, first, units.len())),
+                Side::W => scratch.with(|rows| {
+                    copy_rows(x, first, units.len(), rows);
+                    add(rows);
+                }),
+            }
+            for (c, z) in z.chunks_mut(r).enumerate() {
+                let (h, alpha) = (h.col(first + c), alpha.col(first + c));
+                z.iter_mut().zip(h).zip(alpha).for_each(|((z, h), alpha)| *z = *z + *h - *alpha / rho);
+                cholesky_solve(&normal, z);
+            }
+        });
+    }
+
     /// X, then α_X: YZ is formed in the place of X + α_X/ρ, which it becomes again.
     fn update_x(&mut self) {
         let (Factors { wt: yt, h: z }, rho, unit, v) = (&self.y, self.rho, self.unit, self.v);
-        let n = yt.cols();
+        let (n, y) = (yt.cols(), packed(yt));
         let (x, alpha) = (self.x.as_mut_slice(), self.alpha_x.as_mut_slice());
         self.pool.panels(PANEL, (x, n), (alpha, n), |first, x, alpha| {
-            matmul(x, View::of(yt).t(), View::of(z).part(first, x.len() / n));
+            y.multiply(columns(z, first, x.len() / n), x.len() / n, x);
             for (c, (x, alpha)) in x.chunks_mut(n).zip(alpha.chunks_mut(n)).enumerate() {
                 x_step(v.line(first + c).values, unit, rho, x, alpha);
             }
@@ -80,11 +111,9 @@ impl<V: Scalar, T: Scalar> Method<T> for Admm<'_, V, T> {
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
         rescale(factors, &self.order, T::ONE / self.root);
         for _ in 0..steps {
-            for &side in &self.order {
-                let x = View::of(&self.x);
-                let (x, (k, y)) = (if side == Side::H { x } else { x.t() }, self.y.split(side));
-                let (h, alpha) = (factors.split(side).1, self.alpha.split(side).1);
-                update_factor(self.pool, self.rho, k, x, h, alpha, y);
+            for n in 0..self.order.len() {
+                let side = self.order[n];
+                self.update_factor(side, factors.split(side).1);
             }
             self.update_x();
             for &side in &self.order {
@@ -112,29 +141,18 @@ fn rescale<T: Scalar>(factors: &mut Pair<T>, sides: &[Side], by: T) {
     }
 }
 
-/// Z ← (YᵀY + I)⁻¹(YᵀX̂ + H − α/ρ), where X̂ = X + α_X/ρ, by panels of columns.
-fn update_factor<T: Scalar>(
-    pool: &Pool,
-    rho: T,
-    yt: &Mat<T>,
-    x: View<'_, T>,
-    h: &Mat<T>,
-    alpha: &Mat<T>,
-    z: &mut Mat<T>,
-) {
-    let r = yt.rows();
-    let mut normal = gram(yt);
-    (0..r).for_each(|k| normal[(k, k)] += T::ONE);
-    cholesky(&mut normal);
-    let mut units = vec![(); z.cols()];
-    pool.panels(PANEL, (z.as_mut_slice(), r), (&mut units, 1), |first, z, units| {
-        matmul(z, View::of(yt), x.part(first, units.len()));
-        for (c, z) in z.chunks_mut(r).enumerate() {
-            let (h, alpha) = (h.col(first + c), alpha.col(first + c));
-            z.iter_mut().zip(h).zip(alpha).for_each(|((z, h), alpha)| *z = *z + *h - *alpha / rho);
-            cholesky_solve(&normal, z);
+/// Some columns of a matrix, from `first` on.
+fn columns<T: Scalar>(m: &Mat<T>, first: usize, count: usize) -> &[T] {
+    &m.as_slice()[first * m.rows()..][..count * m.rows()]
+}
+
+/// Some rows of a matrix, from `first` on, as columns.
+fn copy_rows<T: Scalar>(m: &Mat<T>, first: usize, count: usize, rows: &mut [T]) {
+    for j in 0..m.cols() {
+        for (c, x) in m.col(j)[first..][..count].iter().enumerate() {
+            rows[c * m.cols() + j] = *x;
         }
-    });
+    }
 }
 
 /// For a column: `x` holds YZ and becomes X + α/ρ with the new X and the new α.

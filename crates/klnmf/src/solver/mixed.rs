@@ -57,7 +57,7 @@ pub fn method<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &mut Pair<T>, diverg
 
 /// Whether the settings want f32 and settings and numbers allow it: then the factors become normalised.
 fn prepare<T: Scalar>(setup: &Setup<'_, T>, factors: &mut Pair<T>) -> bool {
-    let (settings, v) = (setup.settings, setup.problem.matrix());
+    let (settings, problem) = (setup.settings, setup.problem);
     let wanted = size_of::<T>() == 8 && settings.mixed.unwrap_or(settings.solver == Solver::Auto);
     let allowed = settings.solver.spec().may_mix && settings.update == Update::Both && settings.fixed == 0;
     if !wanted || !allowed {
@@ -67,8 +67,10 @@ fn prepare<T: Scalar>(setup: &Setup<'_, T>, factors: &mut Pair<T>) -> bool {
     normal.scale(&factors.scales(0));
     let in_range = |x: &T| *x == T::ZERO || RANGE.contains(&x.to_f64());
     let all = |numbers: &[T]| numbers.par_chunks(1 << 16).all(|chunk| chunk.iter().all(in_range));
-    let fit = || all(v.values) && all(normal.wt.as_slice()) && all(normal.h.as_slice());
-    let fit = setup.problem.pool.run(fit);
+    let (least, most) = problem.range;
+    let fit = || most == 0.0 || (RANGE.contains(&least) && RANGE.contains(&most));
+    let fit = || fit() && all(normal.wt.as_slice()) && all(normal.h.as_slice());
+    let fit = problem.pool.run(fit);
     if fit {
         *factors = normal;
     }
