@@ -309,19 +309,21 @@ impl Job<'_> {
         x: &mut [f64],
         (primal, dual, exact): (f64, f64, bool),
         iterations: usize,
-        tile: &mut [f64],
+        (tile, g): (&mut [f64], &mut [f64]),
     ) -> ColumnInfo {
-        let mut divergence = non_negative(primal);
+        let (mut divergence, mut known) = (non_negative(primal), true);
         // Subnormal weights were rounded when they were moved to their best ray.
         if self.single || !exact || x.iter().any(|x| *x > 0.0 && *x < f64::TINY) {
             if self.single {
                 x.iter_mut().for_each(|x| *x = f64::from(*x as f32));
             }
             let mut logs = LogSums::new(b.a, b.a, 1);
-            b.pass(x, None, tile, &mut logs);
+            logs.certify = true;
+            b.pass(x, Some(g), tile, &mut logs);
             divergence = non_negative(b.value(0, logs.sum(0), x));
+            known = g[..b.r].iter().all(|g| g.is_finite());
         }
-        let gap = non_negative(divergence - dual);
+        let gap = if known { non_negative(divergence - dual) } else { f64::INFINITY };
         // Without a number there is nothing to vouch for.
         let converged = self.enough(primal - dual, b.sums[0]) && gap.is_finite() && divergence.is_finite();
         ColumnInfo { divergence, gap, iterations, converged }

@@ -68,7 +68,7 @@ fn check(
     work: &mut Work<f64>,
     sweeps: usize,
 ) {
-    let Work { tile, evidence, .. } = work;
+    let Work { tile, evidence, x_bar, .. } = work;
     for b in blocks {
         let (x, info) = (take(&mut x, b.q * b.r), take(&mut info, b.q));
         if info.iter().all(|c| c.converged) {
@@ -89,7 +89,8 @@ fn check(
             if job.enough(gap, sum) {
                 // Far from the ray the logarithms of both cancel.
                 let exact = (0.5..=2.0).contains(&ray);
-                *info = job.close(&b.column(c), x, (primal, primal - gap, exact), sweeps, tile);
+                let values = (primal, primal - gap, exact);
+                *info = job.close(&b.column(c), x, values, sweeps, (tile, x_bar));
             }
         }
     }

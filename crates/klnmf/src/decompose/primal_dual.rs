@@ -52,7 +52,7 @@ pub(super) fn run(
     }
     let Column { primal, dual, work, .. } = column;
     x.copy_from_slice(&work.x_best[..b.r]);
-    job.close(b, x, (primal, dual, false), before + steps, &mut work.tile)
+    job.close(b, x, (primal, dual, false), before + steps, (&mut work.tile, &mut work.evidence.g))
 }
 
 /// A column on its way to the optimum.

@@ -105,6 +105,8 @@ pub struct Truth {
     pub optimum: Option<Big>,
     /// What rounding may change: see [`Column::truth`].
     pub tolerance: Big,
+    /// The same for the gap, which must be infinite where digits of Kx are lost.
+    pub gap_tolerance: Big,
     /// The closed formula of the gap: a certificate need not be looser where nothing leaves the range.
     pub formula: Option<Big>,
     /// Whether every entry of Kx that matters is a normal number with room to spare, and every sum is far
@@ -137,14 +139,15 @@ impl Truth {
         if gap.is_nan() || gap < 0.0 {
             return false;
         }
-        gap == f64::INFINITY || self.distance().is_some_and(|distance| big(gap) + &self.tolerance >= distance)
+        gap == f64::INFINITY
+            || self.distance().is_some_and(|distance| big(gap) + &self.gap_tolerance >= distance)
     }
 
     /// Whether a reported gap is as tight as the closed formula, where that can be evaluated without special
     /// care.
     pub fn tight(&self, gap: f64) -> bool {
         let formula = self.formula.as_ref().filter(|_| self.tame);
-        formula.is_none_or(|formula| gap.is_finite() && big(gap) <= formula + &self.tolerance)
+        formula.is_none_or(|formula| gap.is_finite() && big(gap) <= formula + &self.gap_tolerance)
     }
 
     /// Several columns together.
@@ -153,6 +156,7 @@ impl Truth {
             divergence: Some(zero()),
             optimum: Some(zero()),
             tolerance: zero(),
+            gap_tolerance: zero(),
             formula: Some(zero()),
             in_range: true,
             tame: true,
@@ -161,6 +165,7 @@ impl Truth {
             divergence: x.divergence.zip(y.divergence).map(|(x, y)| x + y),
             optimum: x.optimum.zip(y.optimum).map(|(x, y)| x + y),
             tolerance: x.tolerance + y.tolerance,
+            gap_tolerance: x.gap_tolerance + y.gap_tolerance,
             formula: x.formula.zip(y.formula).map(|(x, y)| x + y),
             in_range: x.in_range && y.in_range,
             tame: x.tame && y.tame,
@@ -343,7 +348,8 @@ impl Column {
     /// itself is good to two ε. All of that is below C·ε/2, so a factor of two is in reserve.
     ///
     /// A product that underflows is off by up to η/2. That changes z by at most rη, and a·ln z by a·rη/z, but
-    /// never by more than a·ln 5 unless z is rounded to zero. It changes the terms of D by η each.
+    /// never by more than a·ln 5 unless z is rounded to zero. It changes the terms of D by η each. A gap must not
+    /// rest on such a z, so its tolerance lacks that term.
     ///
     /// A z that f64 rounds to zero makes an infinite divergence, which is allowed; one that is nudged upwards
     /// is not.
@@ -358,6 +364,7 @@ impl Column {
                 divergence: None,
                 optimum,
                 tolerance: zero(),
+                gap_tolerance: zero(),
                 formula: None,
                 in_range: false,
                 tame: false,
@@ -385,9 +392,10 @@ impl Column {
             }
         }
         in_range &= terms < big(1e300);
-        let tolerance = &constant * (terms * big(f64::EPSILON) + big(ETA)) + slack;
-        let tame = in_range && self.tame(&z);
-        Truth { divergence: Some(divergence), optimum, tolerance, formula: Some(formula), in_range, tame }
+        let gap_tolerance = &constant * (terms * big(f64::EPSILON) + big(ETA));
+        let (tolerance, tame) = (&gap_tolerance + slack, in_range && self.tame(&z));
+        let (divergence, formula) = (Some(divergence), Some(formula));
+        Truth { divergence, optimum, tolerance, gap_tolerance, formula, in_range, tame }
     }
 }
 
