@@ -1,9 +1,9 @@
-//! The little dense linear algebra the solvers need: products by strides, a Cholesky solve, eigenvalues of
-//! small symmetric matrices, a spectral norm.
+//! Small dense linear algebra for the solvers: strided products, a Cholesky solver, eigenvalues of small
+//! symmetric matrices, a spectral norm.
 
 use crate::{Mat, Scalar};
 
-/// A column-major-or-not rectangle of numbers: entry (i, j) lies at `i · rs + j · cs`.
+/// A strided matrix view: entry (i, j) is at `i · rs + j · cs`.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a, T> {
     data: &'a [T],
@@ -18,7 +18,7 @@ impl<'a, T: Scalar> View<'a, T> {
         Self { data: m.as_slice(), rows: m.rows(), cols: m.cols(), rs: 1, cs: m.rows() }
     }
 
-    /// Some columns, from `first` on.
+    /// The `cols` columns from `first` on.
     pub fn part(self, first: usize, cols: usize) -> Self {
         Self { data: &self.data[first * self.cs..], cols, ..self }
     }
@@ -27,7 +27,7 @@ impl<'a, T: Scalar> View<'a, T> {
         Self { rows: self.cols, cols: self.rows, rs: self.cs, cs: self.rs, ..self }
     }
 
-    /// Whether there are numbers, and all of them inside the data.
+    /// Whether the view is not empty and lies within the data.
     fn fits(&self) -> bool {
         let Self { data, rows, cols, rs, cs } = *self;
         rows > 0 && cols > 0 && (rows - 1) * rs + (cols - 1) * cs < data.len()
@@ -38,7 +38,7 @@ impl<'a, T: Scalar> View<'a, T> {
 pub(crate) fn matmul<T: Scalar>(dst: &mut [T], lhs: View<'_, T>, rhs: View<'_, T>) {
     let (m, n, k) = (lhs.rows, rhs.cols, lhs.cols);
     assert!(lhs.fits() && rhs.fits() && k == rhs.rows && dst.len() >= m * n, "sizes of a product");
-    // Safety: the assertion above keeps every address that the strides can reach inside the three slices, and
+    // Safety: by the assertion above, every address that the strides can reach lies within its slice, and
     // dst, being borrowed mutably, overlaps neither factor.
     unsafe {
         gemm::gemm(
@@ -79,8 +79,9 @@ pub(crate) fn gram<T: Scalar>(a: &Mat<T>) -> Mat<T> {
 
 /// The largest singular value of A from its Gram matrix, by power iteration.
 ///
-/// A ≥ 0 here, so the leading vector is positive and the all-ones start meets it. The Rayleigh quotient
-/// converges twice as fast as the vector, so it is trusted once it has settled to rounding.
+/// A ≥ 0, so the leading eigenvector is non-negative and the all-ones start has a component along it. The
+/// Rayleigh quotient converges twice as fast as the vector, so iteration stops once it changes by rounding
+/// error only.
 pub(crate) fn spectral_norm<T: Scalar>(gram: &Mat<T>) -> f64 {
     let (mut x, mut value) = (vec![1.0f64; gram.rows()], 0.0f64);
     for _ in 0..1000 {
@@ -103,7 +104,7 @@ pub(crate) fn spectral_norm<T: Scalar>(gram: &Mat<T>) -> f64 {
     value.sqrt()
 }
 
-/// Factors the symmetric positive definite A = L·Lᵀ in place; the lower triangle of A becomes L.
+/// Factorises the symmetric positive definite A = L·Lᵀ in place. The lower triangle of A becomes L.
 pub(crate) fn cholesky<T: Scalar>(a: &mut Mat<T>) {
     let n = a.rows();
     for j in 0..n {
@@ -113,7 +114,7 @@ pub(crate) fn cholesky<T: Scalar>(a: &mut Mat<T>) {
                 a[(i, j)] = a[(i, j)] - a[(i, k)] * f;
             }
         }
-        // The floor matters where A is singular to rounding, or has overflowed.
+        // The lower bound matters if A is numerically singular or has overflowed.
         let d = a[(j, j)].max(T::EPSILON).sqrt();
         for i in j..n {
             a[(i, j)] = a[(i, j)] / d;
@@ -137,7 +138,7 @@ pub(crate) fn cholesky_solve<T: Scalar>(l: &Mat<T>, x: &mut [T]) {
     }
 }
 
-/// Eigenvalues (falling) and eigenvectors (columns) of a symmetric matrix, by Jacobi rotations.
+/// Eigenvalues (in decreasing order) and eigenvectors (columns) of a symmetric matrix, by Jacobi rotations.
 pub(crate) fn symmetric_eigen(mut a: Mat<f64>) -> (Vec<f64>, Mat<f64>) {
     let n = a.rows();
     let mut v = Mat::from_fn(n, n, |i, j| if i == j { 1.0 } else { 0.0 });
@@ -161,7 +162,7 @@ pub(crate) fn symmetric_eigen(mut a: Mat<f64>) -> (Vec<f64>, Mat<f64>) {
     (values, vectors)
 }
 
-/// One Jacobi rotation that clears a[(p, q)].
+/// Applies the Jacobi rotation that makes a[(p, q)] zero.
 fn rotate(a: &mut Mat<f64>, v: &mut Mat<f64>, p: usize, q: usize) {
     let apq = a[(p, q)];
     if apq == 0.0 {

@@ -93,7 +93,7 @@ impl TopicSettings {
         range("tol", self.tol)?;
         range("weights_tol", self.weights_tol)?;
         check_threads(self.threads)?;
-        let must = "it works on dense matrices only: choose auto or simplex";
+        let must = "this solver takes dense matrices only: choose auto or simplex";
         require(!self.solver.spec().dense_only, "solver", self.solver, must)
     }
 
