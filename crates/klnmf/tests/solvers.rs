@@ -80,7 +80,7 @@ fn the_authors_admm_wants_its_penalty() {
     let settings = Settings { solver: Solver::AdmmAuthors, ..Settings::default() };
     for error in [settings.validate().unwrap_err(), factorize(&v, 2, &settings).unwrap_err()] {
         assert!(matches!(&error, Error::Setting { name: "rho", value, .. } if value == "none"), "{error:?}");
-        assert!(error.to_string().contains("give one, 10 say"), "{error}");
+        assert!(error.to_string().contains("give one, such as 10"), "{error}");
     }
     assert!(factorize(&v, 2, &Settings { rho: Some(2.0), max_iter: 5, ..settings }).is_ok());
 }
