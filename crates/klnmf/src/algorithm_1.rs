@@ -1,4 +1,4 @@
-//! Algorithm 1 of the paper, written to be read beside the page.
+//! Algorithm 1 of the paper, to be read alongside it.
 //!
 //! | letter | meaning |
 //! | --- | --- |
@@ -9,14 +9,14 @@
 //!
 //! y ← prox_σF*(y + σKx̄),  x⁺ ← prox_τG(x − τKᵀy),  x̄ ← 2x⁺ − x.
 //!
-//! It differs from the page in three places, each measured on the data of the tests in `tests/paper.rs`:
+//! It differs from the page in three places, each measured on the data of `tests/golden.rs`:
 //!
-//! 1. The page has y − σKx̄. With that sign the divergence is above 1e56 after 100 steps.
-//! 2. The page begins with y = Kx, which is positive, so that log(−y) does not exist. Here y = −a/(Kx),
-//!    divided as in 3. From y = Kx the first x explains nothing at some entries and its divergence is
-//!    infinite; after 30 steps both starts are equally far from the optimum, to a fifth.
-//! 3. §3.1 divides y by max Kᵀ(−y)/Kᵀ1 where that exceeds 1. Here it always does, for the dual value
-//!    alone: where the maximum is below 1 this raises the bound.
+//! 1. The page has y − σKx̄. With that sign the divergence exceeds 1e56 after 100 steps.
+//! 2. The page starts from y = Kx, which is positive, so log(−y) does not exist. Here y = −a/(Kx), divided as
+//!    in point 3. From y = Kx the first x does not explain some entries, and its divergence is infinite.
+//!    After 30 steps the distances of both starts to the optimum agree to within a fifth.
+//! 3. §3.1 divides y by max Kᵀ(−y)/Kᵀ1 if that exceeds 1. Here y is always divided, but only in the dual
+//!    value. If the maximum is below 1, this increases the bound.
 //!
 //! This is for reading and for checking other code. It is dense, in f64, and on one thread.
 //! [`decompose`](crate::decompose) solves the same problem much faster.
@@ -24,30 +24,30 @@
 use crate::linalg::{gram, spectral_norm};
 use crate::{Entry, Error, Mat, Result, kernel};
 
-/// What [`algorithm_1`] finds.
+/// The result of [`algorithm_1`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Algorithm1 {
     /// The weights.
     pub x: Vec<f64>,
-    /// The dual point, as the steps left it.
+    /// The dual point after the last step, not divided.
     pub y: Vec<f64>,
     /// The values after every step.
     pub steps: Vec<Values>,
 }
 
-/// The values of the two problems after a step.
+/// The primal and dual values after a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Values {
     /// D(a‖Kx).
     pub primal: f64,
-    /// aᵀlog(−y), with y divided so that Kᵀ(−y) ≤ Kᵀ1. No weights have a divergence below it.
+    /// aᵀlog(−y), with y divided so that Kᵀ(−y) ≤ Kᵀ1. No weights have a lower divergence.
     pub dual: f64,
     /// primal − dual.
     pub gap: f64,
 }
 
-/// Minimises D(a‖Kx) over x ≥ 0 by so many steps of the paper's Algorithm 1 from the weights `x0`, which must
-/// explain every positive entry of a.
+/// Minimises D(a‖Kx) over x ≥ 0 with `steps` steps of the paper's Algorithm 1 from the weights `x0`, which
+/// must explain every positive entry of a.
 ///
 /// ```
 /// use klnmf::{Mat, algorithm_1};
@@ -66,7 +66,7 @@ pub fn algorithm_1(k: &Mat<f64>, a: &[f64], x0: &[f64], steps: usize) -> Result<
     let (kt, k_sum) = (k.transpose(), k.col_sums());
     let (norm, mass) = (spectral_norm(&gram(&kt)), k_sum.iter().sum::<f64>());
     if sum == 0.0 {
-        // Where there is nothing to explain x = 0 is the optimum, and σ would be infinite.
+        // Without data x = 0 is the optimum, and σ would be infinite.
         let nothing = Values { primal: 0.0, dual: 0.0, gap: 0.0 };
         return Ok(Algorithm1 { x: vec![0.0; x0.len()], y: vec![0.0; a.len()], steps: vec![nothing; steps] });
     }

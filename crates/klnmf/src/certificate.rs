@@ -1,10 +1,10 @@
-//! Certificates: the divergence of given factors, and how much it could still fall by changing one of them
-//! alone.
+//! Certificates: the divergence of given factors, and bounds on its decrease by changing one factor alone.
 //!
-//! With W fixed every column of H is a convex problem, whose gap [`cost`](crate::cost) derives; likewise
-//! every row of W with H fixed. The sums of these gaps bound what H alone and W alone could gain. Everything
-//! here is computed in f64, whatever the precision of the data. What overflows is reported as infinite. Dantas,
-//! Soubies & Févotte (2021) derive gaps for this divergence, and use them to discard weights that must be zero.
+//! With W fixed, every column of H is a convex problem; with H fixed, every row of W is.
+//! [`cost`](crate::cost) derives the gap of such a problem. The sums of these gaps bound what H alone and W
+//! alone could gain. All computations here are in f64, whatever the precision of the data, and overflow is
+//! reported as infinity. Dantas, Soubies & Févotte (2021) derive gaps for this divergence, and use them to
+//! discard weights that must be zero.
 
 use crate::block::{Block, DictionaryParts, HalfProblem, Terms, Work};
 use crate::cost::non_negative;
@@ -15,18 +15,18 @@ use crate::problem::Problem;
 use crate::solver::Side;
 use crate::{Entry, Error, Mat, Result, Scalar};
 
-/// What is known of a factorisation V ≈ WH.
+/// The certificate of a factorisation V ≈ WH.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Certificate {
     /// D(V‖WH).
     pub divergence: f64,
-    /// No change of W alone can lower the divergence by more than this.
+    /// No change of W alone can decrease the divergence by more than this.
     pub gap_w: f64,
-    /// No change of H alone can lower the divergence by more than this.
+    /// No change of H alone can decrease the divergence by more than this.
     pub gap_h: f64,
 }
 
-/// The certificate of given factors: W is n × r, H is r × m, V is n × m. `threads`: 0 for one per core.
+/// Certifies given factors: W is n × r, H is r × m, V is n × m. `threads`: 0 for one per core.
 ///
 /// ```
 /// use klnmf::{certificate, Mat};
@@ -45,7 +45,7 @@ pub fn certificate<'a, T: Scalar>(
     Problem::new(v, threads)?.certificate(w, h)
 }
 
-/// Checks that W and H fit V and each other and are finite and non-negative.
+/// Checks that W and H fit V and each other, and are finite and non-negative.
 pub fn check_factors<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, w: &Mat<T>, h: &Mat<T>) -> Result<()> {
     let v = v.into();
     v.check_not_empty()?;
@@ -68,7 +68,7 @@ pub fn check_factors<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, w: &Mat<T>, h: 
     check_factor("H", h, &h.row_sums())
 }
 
-/// Checks that a factor is finite and non-negative, and so are the sums of its parts.
+/// Checks that a factor and the sums of its parts are finite and non-negative.
 pub(crate) fn check_factor<T: Scalar>(name: &'static str, m: &Mat<T>, sums: &[f64]) -> Result<()> {
     match m.as_slice().iter().position(|x| !(x.is_finite() && *x >= T::ZERO)) {
         None if sums.iter().all(|sum| sum.is_finite()) => Ok(()),
@@ -80,16 +80,16 @@ pub(crate) fn check_factor<T: Scalar>(name: &'static str, m: &Mat<T>, sums: &[f6
     }
 }
 
-/// Evaluates certificates again and again for one V: its workspace is made once.
+/// Computes certificates repeatedly for one V, with one workspace.
 pub struct Certifier<'a> {
-    /// For H and for W.
+    /// The halves for H and for W.
     halves: [HalfProblem<'a, f64>; 2],
-    /// What is added inside the logarithm: 0, but for the authors' own objective.
+    /// The number added inside the logarithm: 0, except for the authors' own objective.
     epsilon: f64,
 }
 
 impl<'a> Certifier<'a> {
-    /// For rank r, where the first `held` columns of W do not move.
+    /// Creates the workspace for rank r, with the first `held` columns of W fixed.
     pub fn new<T: Scalar>(problem: &'a Problem<'_, T>, r: usize, epsilon: f64, held: usize) -> Self {
         let parts = DictionaryParts { arrays: epsilon > 0.0, ..DictionaryParts::default() };
         let half = |side: usize, held| {
@@ -99,8 +99,8 @@ impl<'a> Certifier<'a> {
         Self { halves: [half(0, 0), half(1, held)], epsilon }
     }
 
-    /// `dual`: a dual point χ < 0 for the factor that moves, if somebody carries one. The gap is then the smaller
-    /// one of the two, and the value of the point is returned.
+    /// Certifies the factors. `dual`: a dual point χ < 0 for the moving factor, if the method carries one.
+    /// The gap is then the smaller of the two, and the value of the point is returned.
     pub fn certify<T: Scalar>(
         &mut self,
         wt: &Mat<T>,
@@ -112,7 +112,7 @@ impl<'a> Certifier<'a> {
         let by_columns = evaluate(for_h, wt, h, Some(self.epsilon), of(Side::H));
         let measured = of(Side::W).map(|_| self.epsilon);
         let by_rows = evaluate(for_w, h, wt, measured, of(Side::W));
-        // No factor has a divergence below zero. This bound is taken row by row only if those are measured.
+        // No divergence is negative, so `exact` bounds gap_w. Rows use this one by one only if measured.
         let exact = by_columns.exact;
         let gap_w = if by_columns.gap.is_finite() { by_rows.gap.min(exact) } else { f64::INFINITY };
         let certificate = Certificate { divergence: by_columns.divergence, gap_w, gap_h: by_columns.gap };
@@ -121,20 +121,20 @@ impl<'a> Certifier<'a> {
     }
 }
 
-/// What is known of a column, or of all.
+/// The values of one column, or their sums.
 #[derive(Clone, Copy, Default)]
 struct Values {
-    /// As it is reported, with ε inside the logarithm.
+    /// The reported divergence, with ε inside the logarithm.
     divergence: f64,
-    /// Without ε. Bounds are about this one.
+    /// The divergence without ε, to which the bounds refer.
     exact: f64,
     gap: f64,
     /// The value of the given dual point, scaled to be feasible.
     dual: f64,
 }
 
-/// The sums over the columns. `epsilon` is added inside the logarithm of the divergence; without it that is not
-/// measured, and infinite.
+/// Sums the values over the columns. `epsilon` is added inside the logarithm of the divergence. Without it
+/// the divergence is not computed, and infinite.
 fn evaluate<T: Scalar>(
     half: &mut HalfProblem<'_, f64>,
     kt: &Mat<T>,
@@ -154,7 +154,7 @@ fn evaluate<T: Scalar>(
         for (c, ((x, g), value)) in columns.take(b.q) {
             let dual = if chi.is_some() { value.dual } else { f64::NEG_INFINITY };
             let bound = value.exact.min(non_negative(value.exact - dual));
-            // Where g is no number nothing is known, not even that the divergence bounds the gap.
+            // If g is NaN or infinite, not even the divergence bounds the gap.
             let known = g.iter().all(|g| g.is_finite());
             let gap = b.cost.gap(c, b.sums[c], 1.0, x, g).min(bound);
             value.gap = if known { gap } else { f64::INFINITY };
@@ -180,7 +180,7 @@ fn own_dual<T: Scalar>(b: &Block<'_, f64>, chi: &[T], values: &mut [Values], wor
         let column = c * b.p..(c + 1) * b.p;
         let terms = b.a[column.clone()].iter().zip(&theta[column]).filter(|(a, _)| **a > 0.0);
         let logs = terms.map(|(a, theta)| a * theta.ln()).sum();
-        // In an empty column there is nothing to explain: the best weights are zero, and so is the divergence.
+        // In an empty column the best weights and the divergence are zero.
         value.dual = if b.sums[c] > 0.0 { b.cost.dual(c, b.sums[c], x, logs, g) } else { 0.0 };
     }
 }

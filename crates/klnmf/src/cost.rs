@@ -1,39 +1,40 @@
-//! What a column's weights cost beside the data, and what follows from it: the best ray, the multiplicative
-//! update, the proximal step, the gap. No other file knows these formulas.
+//! The cost of a column's weights, and what follows from it: the best ray, the multiplicative update, the
+//! proximal step, the gap. Only this file contains these formulas.
 //!
 //! | letter | meaning |
 //! | --- | --- |
-//! | α, K, x | the data of one column (its entries, weighted where entries have weights), the dictionary, the weights |
+//! | α, K, x | the data of a column (times their weights, if entries have weights), the dictionary, the
+//! weights |
 //! | z | Kx |
 //! | g | Kᵀ(α/z), over the rows with α > 0 |
 //! | c, μ | the cost of the weights: G(x) = cᵀx + ½μ‖x‖². Without weights and penalties c = Kᵀ1 and μ = 0 |
 //! | held | the first `held` weights are fixed |
 //!
 //! The problem of a column is to minimise F(x) = Σα·ln(α/z) − Σα + G(x) over x ≥ 0. Rows with α = 0 enter
-//! through c alone, which is why a sparse column needs only its stored rows.
+//! only through c, so a sparse column needs only its stored rows.
 //!
-//! **Gap.** For any θ ≥ 0 and any z, −α·ln z ≥ α + α·ln(θ/α) − θz. Take θ = sα/z₀ at the present z₀ = Kx₀,
-//! sum up, and minimise over the weights that move, which leaves (c − s·g)ᵀx + ½μ‖x‖² ≥ −‖(s·g − c)₊‖²/2μ.
-//! Hence no weights have an F lower than F(x₀) by more than
+//! **Gap.** For any θ ≥ 0 and any z, −α·ln z ≥ α + α·ln(θ/α) − θz. Take θ = sα/z₀ at the current z₀ = Kx₀,
+//! sum over the rows, and minimise over the free weights, which leaves
+//! (c − s·g)ᵀx + ½μ‖x‖² ≥ −‖(s·g − c)₊‖²/2μ. Hence no weights have an F lower than F(x₀) by more than
 //!
 //! gap(s) = G(x₀) − G_held − Σα − Σα·ln s + s·(gᵀx)_held + ‖(s·g − c)₊‖²/2μ   for every s > 0,
 //!
-//! where the norm and the maximum below run over the weights that move. With μ = 0 the last term allows s ≤
-//! 1/ρ with ρ = max g/c, and the best s is the smaller one of 1/ρ and Σα/(gᵀx)_held. With nothing held this
-//! is the paper's gap, G(x) − Σα + Σα·ln ρ, and ρ is the factor of the multiplicative update: a certificate
-//! costs one such pass. With μ > 0 the best s is found by bisection. The dual point θ = 1 bounds the gap by
-//! F(x₀) itself.
+//! where the norm and the maximum below are over the free weights. With μ = 0 the last term requires s ≤ 1/ρ
+//! with ρ = max g/c, and the best s is the smaller of 1/ρ and Σα/(gᵀx)_held. With nothing held this is the
+//! paper's gap, G(x) − Σα + Σα·ln ρ. Since ρ is the largest factor of the multiplicative update, a
+//! certificate costs one pass of that update. With μ > 0 the best s is found by bisection. The dual point
+//! θ = 1 bounds the gap by F(x₀) itself.
 
 use crate::Scalar;
 use crate::kernel::{self, simd};
 use crate::simplex::{LANES, Projection};
 
-/// G(x) = cᵀx + ½μ‖x‖² for some columns, and how many of their weights are held.
+/// G(x) = cᵀx + ½μ‖x‖² for some columns, and the number of their held weights.
 #[derive(Clone, Copy)]
 pub struct Cost<'a, S> {
     /// c: r numbers for all columns, or r for each.
     pub c: &'a [S],
-    /// How far the c of a column lies from that of the one before: 0 or r.
+    /// Distance between the c of two consecutive columns: 0 or r.
     pub stride: usize,
     /// μ.
     pub ridge: S,
@@ -43,12 +44,12 @@ pub struct Cost<'a, S> {
     pub r: usize,
 }
 
-/// The scales s that are trusted: beyond them g has lost its digits.
+/// The range in which the scale s is reliable. Outside it g has lost its digits.
 const SMALLEST: f64 = 1e-290;
 const LARGEST: f64 = 1e290;
-/// More than g, and more than g/c, can have lost by products and quotients that underflow.
+/// Upper bound of what underflow in products and quotients takes from g and from g/c.
 const LOST: f64 = f64::MIN_POSITIVE;
-/// Steps of the bisection for s, each of which halves the range of its logarithm.
+/// Steps of the bisection for s. Each halves the range of ln s.
 const BISECTIONS: usize = 60;
 
 impl<S: Scalar> Cost<'_, S> {
@@ -89,8 +90,8 @@ impl<S: Scalar> Cost<'_, S> {
         self.of(column)[k].to_f64() + self.ridge.to_f64() * x
     }
 
-    /// The κ that makes F(κx) smallest: cᵀx·κ + μ‖x‖²·κ² = Σα. It is 1 where some weights are held, which
-    /// must not be scaled, and where x explains nothing.
+    /// The κ that minimises F(κx): cᵀx·κ + μ‖x‖²·κ² = Σα. It is 1 if some weights are held, which must not be
+    /// scaled, and if x explains nothing.
     pub fn ray(&self, column: usize, sum: f64, x: &[S]) -> f64 {
         let linear = kernel::dot(self.of(column), x);
         if self.held > 0 || linear <= 0.0 {
@@ -103,25 +104,25 @@ impl<S: Scalar> Cost<'_, S> {
         2.0 * sum / (linear + (linear * linear + 4.0 * square * sum).sqrt())
     }
 
-    /// Moves x to the best point of its ray. Without data that is zero for free weights that cost something; an
-    /// atom of zeros does not matter and keeps its weight.
+    /// Moves x to the best point of its ray. Without data, free weights become zero. The weight of a zero
+    /// atom does not matter and is kept.
     pub fn move_to_best_ray(&self, column: usize, sum: f64, x: &mut [S]) {
         if sum == 0.0 {
             let weights = x.iter_mut().zip(self.of(column)).skip(self.held);
             return weights.filter(|(_, c)| **c > S::ZERO).for_each(|(x, _)| *x = S::ZERO);
         }
-        // In f64, where the factor does not overflow.
+        // Computed in f64, where the factor does not overflow.
         let ray = self.ray(column, sum, x);
         x.iter_mut().for_each(|x| *x = S::from_f64(x.to_f64() * ray));
     }
 
-    /// The multiplicative update, which is also a step of EM: x ← x∘g/c, with a ridge the positive root of
+    /// The multiplicative update, also a step of EM: x ← x∘g/c. With a ridge, x' is the positive root of
     /// μx'² + cx' = x∘g.
     ///
-    /// Atoms that are zero have no say and keep their weight. So does a weight whose factor overflows, which
-    /// only happens where Kx has underflowed. A weight that falls below the smallest normal number divided by
-    /// the machine's epsilon (1e-292 in f64, 1e-31 in f32) becomes zero: it is on its way there, and
-    /// subnormal numbers are slow.
+    /// The weight of a zero atom does not matter and is kept. So is a weight whose factor overflows, which
+    /// happens only if Kx has underflowed. A weight below the smallest normal number divided by the machine
+    /// epsilon (1e-292 in f64, 1e-31 in f32) becomes zero: it is converging to zero, and subnormal numbers
+    /// are slow.
     pub fn multiply(&self, column: usize, x: &mut [S], g: &[S]) {
         let c = &self.of(column)[self.held..];
         let (x, g, ridge) = (&mut x[self.held..], &g[self.held..], self.ridge);
@@ -136,7 +137,7 @@ impl<S: Scalar> Cost<'_, S> {
                         two * *x * (*g / (*c + (*c * *c + four * ridge * *x * *g).sqrt()))
                     };
                     let next_or_zero = if next < S::TINY { S::ZERO } else { next };
-                    // Selections, not branches, so that the loop vectorises; no comparison with NaN holds.
+                    // Selections, not branches, so that the loop vectorises. Comparisons with NaN are false.
                     let usable = *c > S::ZERO && next < S::INFINITY;
                     *x = if usable { next_or_zero } else { *x };
                 }
@@ -144,8 +145,8 @@ impl<S: Scalar> Cost<'_, S> {
         );
     }
 
-    /// A multiplicative update cannot leave zero. Where g > c, F falls by leaving it, so a free weight that
-    /// is zero there gets a little: `little`/c.
+    /// Gives `little`/c to each free weight that is zero where g > c. A multiplicative update cannot leave
+    /// zero, but F decreases if such a weight grows.
     pub fn wake(&self, column: usize, x: &mut [S], g: &[S], little: f64) {
         for ((x, g), c) in x.iter_mut().zip(g).zip(self.of(column)).skip(self.held) {
             if *x == S::ZERO && *g > *c {
@@ -154,8 +155,8 @@ impl<S: Scalar> Cost<'_, S> {
         }
     }
 
-    /// The primal step: x⁺ ← max(x − τ·(g + c), 0)/(1 + τμ), which is the proximal point of τG, and x̄ ← 2x⁺
-    /// − x. Here g = Kᵀχ.
+    /// The primal step: x⁺ ← max(x − τ·(g + c), 0)/(1 + τμ), the proximal point of τG, and x̄ ← 2x⁺ − x, with
+    /// g = Kᵀχ.
     pub fn prox(&self, column: usize, x: &mut [S], x_bar: &mut [S], tau: &[S], g: &[S]) {
         let (c, ridge) = (&self.of(column)[self.held..], self.ridge);
         let (still, x) = x.split_at_mut(self.held);
@@ -175,9 +176,8 @@ impl<S: Scalar> Cost<'_, S> {
         );
     }
 
-    /// The same with every column held on the simplex {x ≥ 0, cᵀx = Σα}, which contains its optimum where
-    /// nothing is held and μ = 0: x⁺ ← the point of it nearest to x − τ·g in the metric 1/τ. `room` holds
-    /// eight columns twice.
+    /// The primal step on the simplex {x ≥ 0, cᵀx = Σα}, which contains the optimum if nothing is held and
+    /// μ = 0. x⁺ is its point nearest to x − τ·g in the metric 1/τ. `room` holds eight columns twice.
     pub fn prox_on_simplex(
         &self,
         sums: &[f64],
@@ -209,28 +209,28 @@ impl<S: Scalar> Cost<'_, S> {
 }
 
 impl Cost<'_, f64> {
-    /// How much lower than F(κx) F can be for other weights, at most, from g = Kᵀ(α/Kx); infinite where that
-    /// proves nothing. Up to the rounding of the sums, some 1e-14·Σα.
+    /// Bounds how much lower than F(κx) F can be for other weights, from g = Kᵀ(α/Kx), up to the rounding
+    /// error of the sums, about 1e-14·Σα. Infinite if g proves nothing.
     pub fn gap(&self, column: usize, sum: f64, ray: f64, x: &[f64], g: &[f64]) -> f64 {
         let moving = self.total_from(column, self.held, ray, x);
         if sum == 0.0 {
             return non_negative(moving);
         }
-        // Scaling x by κ divides θ by κ, which s makes up for.
+        // Scaling x by κ divides θ by κ, for which s compensates.
         non_negative(moving - sum - sum * ray.ln() - self.lift(column, sum, x, g))
     }
 
-    /// The dual value of the point θ ≥ 0, scaled as well as can be, from Σα·ln θ and g = Kᵀθ: no weights have
-    /// an F below it. −∞ where it proves nothing.
+    /// The dual value of the point θ ≥ 0 under the best scaling, from Σα·ln θ and g = Kᵀθ. No weights have a
+    /// lower F. −∞ if the point proves nothing.
     pub fn dual(&self, column: usize, sum: f64, x: &[f64], logs: f64, g: &[f64]) -> f64 {
         let held = self.total(column, x) - self.total_from(column, self.held, 1.0, x);
         let dual = logs + held + self.lift(column, sum, x, g);
         if dual.is_nan() { f64::NEG_INFINITY } else { dual }
     }
 
-    /// The largest value over s of Σα·ln s − s·(gᵀx)_held − ‖(s·g − c)₊‖²/2μ; −∞ where g cannot be trusted.
+    /// The maximum over s of Σα·ln s − s·(gᵀx)_held − ‖(s·g − c)₊‖²/2μ; −∞ if g is unreliable.
     fn lift(&self, column: usize, sum: f64, x: &[f64], g: &[f64]) -> f64 {
-        // A model that is zero where the data are not, or that overflows, shows in g.
+        // If the model overflows, or is zero where the data are positive, g is not finite.
         if g.iter().any(|g| !g.is_finite()) {
             return f64::NEG_INFINITY;
         }
@@ -245,20 +245,19 @@ impl Cost<'_, f64> {
         sum * s.ln() - s * pull - over
     }
 
-    /// max g/c over the weights that move, from above: what may have been lost by underflow is added.
+    /// An upper bound of max g/c over the free weights: allows for underflow.
     fn largest_ratio(&self, column: usize, g: &[f64]) -> f64 {
         let free = g.iter().zip(self.of(column)).skip(self.held).filter(|(_, c)| **c > 0.0);
         free.map(|(g, c)| (g + LOST) / c + LOST).fold(0.0, f64::max)
     }
 
-    /// Σ f((s·g − c)₊, g) over the weights that move.
+    /// Σ f((s·g − c)₊, g) over the free weights.
     fn excess(&self, column: usize, g: &[f64], s: f64, f: impl Fn(f64, f64) -> f64) -> f64 {
         let free = g.iter().zip(self.of(column)).skip(self.held);
         free.map(|(g, c)| f((s * g - c).max(0.0), *g)).sum()
     }
 
-    /// The s where the derivative Σα/s − (gᵀx)_held − Σ g·(s·g − c)₊/μ changes its sign, from `low` on, where
-    /// it is not negative yet.
+    /// The s ≥ `low` at which the derivative Σα/s − (gᵀx)_held − Σ g·(s·g − c)₊/μ becomes negative.
     fn best_scale(&self, column: usize, sum: f64, g: &[f64], pull: f64, low: f64) -> f64 {
         let falls = |s: f64| pull + self.excess(column, g, s, |e, g| e * g) / self.ridge > sum / s;
         let mut low = low.clamp(SMALLEST, LARGEST);
@@ -274,7 +273,7 @@ impl Cost<'_, f64> {
     }
 }
 
-/// What is non-negative but for rounding, at zero if it is a hair below; infinite if it is not a number.
+/// Clamps a number that rounding errors may have made negative to zero. NaN becomes infinite.
 pub fn non_negative(x: f64) -> f64 {
     if x.is_nan() { f64::INFINITY } else { x.max(0.0) }
 }

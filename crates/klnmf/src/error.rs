@@ -1,4 +1,4 @@
-//! The one error type. Every message names what is wrong, where, and what to do.
+//! The error type. Every message says what is wrong, where, and what to do.
 
 use crate::Solver;
 use std::fmt::{self, Display, Formatter};
@@ -20,11 +20,11 @@ impl Display for Entry {
     }
 }
 
-/// What can go wrong before a solver runs. Reaching a limit is not an error but a [`Status`](crate::Status).
+/// Errors found before a solver runs. Reaching a limit is not an error but a [`Status`](crate::Status).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Arrays whose sizes do not fit together.
+    /// Arrays whose sizes do not match.
     #[error("wrong shape: {0}")]
     Shape(String),
     /// A matrix with no rows or no columns.
@@ -35,16 +35,16 @@ pub enum Error {
         /// Its columns.
         cols: usize,
     },
-    /// A negative entry: the first one.
+    /// The first negative entry.
     #[error("V{0} is negative (counting from 0): remove or replace it, the KL divergence needs V ≥ 0")]
     Negative(Entry),
-    /// An entry that is NaN or infinite: the first one.
+    /// The first entry that is NaN or infinite.
     #[error("V{0} is not a finite number (counting from 0): remove or replace it")]
     NotFinite(Entry),
-    /// Entries that are finite one by one but not together.
+    /// Finite entries whose sum overflows.
     #[error("the sum of V is too large for 64-bit numbers: divide V by a constant")]
     SumOverflow,
-    /// Weights that leave the range of the precision.
+    /// Factors that exceed the range of the precision.
     #[error("the factors leave the range of {precision}: divide V by a constant, or compute in f64")]
     Overflow {
         /// `f32` or `f64`.
@@ -58,30 +58,30 @@ pub enum Error {
         /// The first such entry.
         entry: Entry,
     },
-    /// A factor whose entries are finite one by one but not added up.
+    /// A factor with finite entries whose sums overflow.
     #[error("the sums of {name} are too large for 64-bit numbers: divide {name} by a constant")]
     FactorOverflow {
         /// `W` or `H`.
         name: &'static str,
     },
-    /// A positive entry of V that the dictionary cannot explain: the first one, row by row.
+    /// The first positive entry of V, row by row, that the dictionary cannot explain.
     #[error(
         "V{} but row {} of the dictionary is zero (counting from 0): the divergence is infinite whatever the \
          weights; drop the row or give the dictionary a positive entry there", .0, .0.row
     )]
     ZeroRow(Entry),
-    /// A start whose divergence is infinite: the first positive entry of V that it does not explain.
+    /// The first positive entry of V that the start does not explain, so that its divergence is infinite.
     #[error(
         "V{} but (W·H)[{}, {}] = 0 at the start (counting from 0): the divergence is infinite; start from \
          positive W and H", .0, .0.row, .0.col
     )]
     InfiniteStart(Entry),
-    /// A rank that makes no sense for the matrix.
+    /// A rank that is out of range for the matrix.
     #[error("rank {rank}: choose a rank from 1 to {max}")]
     Rank {
-        /// The rank asked for.
+        /// The requested rank.
         rank: usize,
-        /// The largest that is accepted for this matrix.
+        /// The largest rank that is accepted for this matrix.
         max: usize,
     },
     /// A setting out of range.
@@ -91,25 +91,25 @@ pub enum Error {
         name: &'static str,
         /// Its value.
         value: String,
-        /// What it must be.
+        /// The requirement.
         must: &'static str,
     },
-    /// A solver that does not exist.
+    /// An unknown solver.
     #[error("there is no solver {name:?}: choose {}", Solver::ALL.map(Solver::name).join(", "))]
     UnknownSolver {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// A stored state that does not fit the problem or the settings.
     #[error("the stored state cannot be continued: {0}")]
     State(String),
-    /// A method that keeps a dense auxiliary matrix, asked to work on sparse data.
+    /// A method with a dense auxiliary matrix, applied to sparse data.
     #[error("{solver} works on dense matrices only and V is sparse: use solver auto, or store V dense")]
     NeedsDense {
         /// Its name.
         solver: &'static str,
     },
-    /// More memory than can be had.
+    /// An array that does not fit in memory.
     #[error(
         "a {rows} × {cols} array of {bytes} bytes does not fit in memory: choose a smaller rank or matrix"
     )]
@@ -121,12 +121,12 @@ pub enum Error {
         /// Its bytes.
         bytes: u128,
     },
-    /// The operating system gave no threads.
+    /// Threads that the operating system could not start.
     #[error("cannot start {threads} threads: {why}")]
     Threads {
-        /// How many were asked for.
+        /// Number of threads requested.
         threads: usize,
-        /// What the system said.
+        /// The system's message.
         why: String,
     },
 }
@@ -134,7 +134,7 @@ pub enum Error {
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Passes if `ok`; otherwise a setting has a value that it must not have.
+/// Returns an error for the setting unless `ok`.
 pub(crate) fn require(ok: bool, name: &'static str, value: impl ToString, must: &'static str) -> Result<()> {
     if ok { Ok(()) } else { Err(Error::Setting { name, value: value.to_string(), must }) }
 }

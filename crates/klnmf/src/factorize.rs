@@ -1,4 +1,4 @@
-//! The factorisation: its settings, what it tells and what it returns.
+//! The factorisation: its settings, its progress and its result.
 
 use crate::error::require;
 use crate::matrix::Matrix;
@@ -10,46 +10,45 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How [`factorize`] works and when it stops.
+/// Settings of [`factorize`].
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The method.
     pub solver: Solver,
-    /// Work in f32 until ten iterations, after the first ten, lower the divergence by less than 1e-6 of ΣV,
-    /// then in f64. It takes half the time, and no more memory. `None`: so with `auto`, not with the other
-    /// solvers. It does nothing where the data are f32, where a factor or a part of W is fixed, with `admm`
-    /// and the authors' programs, and where V or the start hold positive numbers outside 1e-25 … 1e25.
-    /// [`Info::precision`] tells what was done.
+    /// Compute in f32 until ten iterations, after the first ten, decrease the divergence by less than 1e-6 of
+    /// ΣV, and in f64 from then on. This takes half the time and no more memory. `None`: yes with `auto` only.
+    /// The setting has no effect if the data are f32, if a factor or a part of W is fixed, with `admm` and
+    /// the authors' programs, and if V or the start hold positive numbers outside 1e-25 … 1e25.
+    /// [`Info::precision`] reports what was done.
     pub mixed: Option<bool>,
-    /// Which factors move. [`Update::H`] with any solver is the convex problem, where
-    /// [`decompose`](crate::decompose) is the quick way and this the way to compare methods.
+    /// The factors to update. [`Update::H`] with any solver is the convex problem.
+    /// [`decompose`](crate::decompose) solves it faster; this setting serves to compare methods.
     pub update: Update,
-    /// The first `fixed` columns of W stay exactly as they are, the others move: known parts and new ones.
-    /// `gap_w` is about the columns that move. See [`Spec::holds_parts`](crate::Spec::holds_parts).
+    /// The first `fixed` columns of W stay exactly as given and the others move: known parts and new ones.
+    /// `gap_w` refers to the moving columns. See [`Spec::holds_parts`](crate::Spec::holds_parts).
     pub fixed: usize,
-    /// Steps on one factor before the other has its turn. `None`: what the solver's [`Spec`](crate::Spec)
-    /// says.
+    /// Steps on one factor before the other moves. `None`: the default in the solver's [`Spec`](crate::Spec).
     pub inner: Option<usize>,
-    /// The most iterations. One iteration is a step on H and a step on W.
+    /// Iteration limit. One iteration is a step on H and a step on W.
     pub max_iter: usize,
-    /// Stop when `gap_w` and `gap_h`, or the one of the factor that moves, are at most `tol` times the sum of
-    /// V. 0 never stops early.
+    /// Stop when `gap_w` and `gap_h` (with one factor fixed, the gap of the other) are at most `tol` times
+    /// the sum of V. 0 never stops early.
     pub tol: f64,
-    /// Stop after this much time on the clock. Results then depend on the machine.
+    /// Limit of the elapsed time. Results then depend on the machine.
     pub time_limit: Option<Duration>,
-    /// Set to true from anywhere, a signal handler say, it ends the work after the present sweep, and the
-    /// search for a start with the singular vectors found so far.
+    /// Setting this to true, from any thread or a signal handler, ends the work after the current round. The
+    /// search for an NNDSVD start ends with the singular vectors found so far.
     pub stop: Option<Arc<AtomicBool>>,
     /// Iterations between two certificates for the callback. `None`: 10. The tolerance is tested every 10
-    /// iterations in any case, so that watching does not change the result.
+    /// iterations in any case, so the callback does not change the result.
     pub check_every: Option<usize>,
-    /// How to start.
+    /// The kind of start.
     pub init: Init,
     /// Seed of the random start. The same seed gives the same bits on any number of threads.
     pub seed: u64,
     /// Threads; 0 for one per core.
     pub threads: usize,
-    /// The penalty ρ of `admm`. `None`: V is measured in units of its mean and ρ = 10.
+    /// The penalty ρ of `admm`. `None`: V is divided by its mean and ρ = 10.
     pub rho: Option<f64>,
 }
 
@@ -82,21 +81,21 @@ impl Settings {
         for (name, value) in [("inner", self.inner), ("check_every", self.check_every)] {
             require(value != Some(0), name, 0, "at least 1 is needed")?;
         }
-        let must = "it cannot hold some columns of W fixed: choose auto";
+        let must = "this solver cannot keep columns of W fixed: choose auto";
         require(self.fixed == 0 || self.solver.spec().holds_parts, "solver", self.solver, must)?;
-        let must = "admm-authors repeats the authors' program, which takes a penalty: give one, 10 say";
+        let must = "admm-authors repeats the authors' program, which needs a penalty: give one, such as 10";
         require(self.rho.is_some() || self.solver != Solver::AdmmAuthors, "rho", "none", must)?;
         let rho = self.rho.unwrap_or(1.0);
         require(rho.is_finite() && rho > 0.0, "rho", rho, "a finite number > 0 is needed")
     }
 
-    /// Whether somebody asked for an end.
+    /// Whether an end was requested.
     pub(crate) fn stopped(&self) -> bool {
         self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 }
 
-/// How far a factorisation has come.
+/// Progress of a factorisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Info {
     /// Iterations so far.
@@ -105,33 +104,33 @@ pub struct Info {
     pub seconds: f64,
     /// D(V‖WH).
     pub divergence: f64,
-    /// No change of W alone can lower the divergence by more than this.
+    /// No change of W alone can decrease the divergence by more than this.
     pub gap_w: f64,
-    /// No change of H alone can lower the divergence by more than this.
+    /// No change of H alone can decrease the divergence by more than this.
     pub gap_h: f64,
-    /// ΣV, to which gaps are compared.
+    /// ΣV, to which gaps are relative.
     pub sum: f64,
-    /// The precision of the work so far.
+    /// The precision of the computation so far.
     pub precision: Precision,
-    /// The value of the dual point that the method itself carries, scaled to be feasible: no factor in place of
-    /// the one that moves has a D(V‖WH) below it. `fpa-authors` and `fpa-printed` have one where the other factor
-    /// is fixed. The gaps take it into account.
+    /// The value of the dual point that the method carries, scaled to be feasible: no choice of the moving
+    /// factor has a lower D(V‖WH). Only `fpa-authors` and `fpa-printed` have one, if the other factor is
+    /// fixed. The gaps take it into account.
     pub dual: Option<f64>,
 }
 
-/// The precision of the work. Certificates are always in f64.
+/// The precision of the computation. Certificates are always in f64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// All in f32.
+    /// f32 throughout.
     F32,
-    /// All in f64.
+    /// f64 throughout.
     F64,
-    /// The early iterations in f32, the others in f64.
+    /// f32 in early iterations, then f64.
     Mixed,
 }
 
 impl Precision {
-    /// As in the program's output.
+    /// The name in the program's output.
     pub fn name(self) -> &'static str {
         match self {
             Precision::F32 => "f32",
@@ -142,7 +141,7 @@ impl Precision {
 }
 
 impl Info {
-    /// The larger gap relative to ΣV: what [`Settings::tol`] is compared with where both factors move.
+    /// The larger gap relative to ΣV. [`Settings::tol`] applies to it if both factors move.
     pub fn relative_gap(&self) -> f64 {
         let gap = self.gap_w.max(self.gap_h);
         if self.sum > 0.0 { gap / self.sum } else { gap }
@@ -158,12 +157,12 @@ pub enum Status {
     IterationLimit,
     /// The time limit was reached.
     TimeLimit,
-    /// The callback asked to stop.
+    /// The caller asked to stop.
     Stopped,
 }
 
 impl Status {
-    /// One word or two, as in the program's output.
+    /// The name in the program's output.
     pub fn name(self) -> &'static str {
         match self {
             Status::Converged => "converged",
@@ -177,17 +176,17 @@ impl Status {
 /// A factorisation V ≈ WH with its certificate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution<T> {
-    /// n × r; every column that is not zero sums to 1, unless one factor was fixed.
+    /// n × r. Every non-zero column sums to 1, unless a factor was fixed.
     pub w: Mat<T>,
     /// r × m.
     pub h: Mat<T>,
-    /// Iterations, time and certificate of exactly these factors.
+    /// Iterations, time and the certificate of exactly these factors.
     pub info: Info,
     /// Why it ended.
     pub status: Status,
 }
 
-/// Factors V (n × m) into W (n × r) and H (r × m), both non-negative, so that D(V‖WH) is small.
+/// Factorises V (n × m) into non-negative W (n × r) and H (r × m) with a small D(V‖WH).
 ///
 /// ```
 /// use klnmf::{factorize, Mat, Settings};
@@ -206,11 +205,10 @@ pub fn factorize<'a, T: Scalar>(
     Problem::new(v, settings.threads)?.factorize(rank, settings)
 }
 
-/// Factors V starting from given factors: a start of one's own, an earlier [`Solution`], or one that has
-/// [grown](crate::grow).
+/// Factorises V from given factors: your own start, an earlier [`Solution`], or a [grown](crate::grow) one.
 ///
-/// `watch` is told of every certificate, the first one before any work; if it breaks, the factors so far are
-/// returned.
+/// `watch` is called with every certificate, the first time before any iteration. If it breaks, the current
+/// factors are returned.
 pub fn factorize_from<'a, T: Scalar>(
     v: impl Into<Matrix<'a, T>>,
     w: Mat<T>,
@@ -222,7 +220,7 @@ pub fn factorize_from<'a, T: Scalar>(
     Problem::new(v, settings.threads)?.factorize_from(w, h, settings, watch)
 }
 
-/// Checks that a relative tolerance is a number from 0 on.
+/// Checks that a relative tolerance is finite and non-negative.
 pub(crate) fn check_tol(tol: f64) -> Result<()> {
     require(tol.is_finite() && tol >= 0.0, "tol", tol, "a finite number ≥ 0 is needed")
 }

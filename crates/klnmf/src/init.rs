@@ -1,4 +1,4 @@
-//! Where a factorisation starts: random factors, NNDSVDa, or a model grown by some atoms.
+//! Starts of a factorisation: random factors, NNDSVDa, or a model grown by some atoms.
 
 use crate::block::{DictionaryParts, HalfProblem, Terms};
 use crate::error::require;
@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 /// The paper's "small offset" of the random start.
 const OFFSET: f64 = 0.1;
 
-/// How [`factorize`](crate::factorize) starts. To start from given factors call
+/// The start of [`factorize`](crate::factorize). To give factors, call
 /// [`factorize_from`](crate::factorize_from).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Init {
@@ -22,12 +22,12 @@ pub enum Init {
     Random,
     /// NNDSVDa (Boutsidis & Gallopoulos 2008): the dominant one-signed parts of the leading singular vectors,
     /// scaled so that ΣWH = ΣV. Zeros are filled with 0.3·√(mean(V)/r), which unlike the original's mean(V)
-    /// scales with the data. Finding them takes some 8·(n + m)·(r + 10) doubles for a while. Better where the
-    /// first few iterations count; the seed only enters the sketch that finds the singular vectors.
+    /// scales with the data. It temporarily needs about 8·(n + m)·(r + 10) doubles. It helps if only a few
+    /// iterations follow. The seed affects only the sketch for the singular vectors.
     Nndsvd,
 }
 
-/// The start (W, H) of rank `rank` for V that `settings.init` and `settings.seed` describe.
+/// The start (W, H) for V at rank `rank`, as given by `settings.init` and `settings.seed`.
 pub fn init<'a, T: Scalar>(
     v: impl Into<Matrix<'a, T>>,
     rank: usize,
@@ -52,16 +52,16 @@ pub(crate) fn start<T: Scalar>(
     Ok((w, h))
 }
 
-/// Adds atoms to a model as the paper does: [W, 0] and [H; ν]. The divergence is the same as before, and a
-/// method that can leave zero (the primal-dual one, not multiplicative updates) goes on from there.
+/// Adds atoms to a model as in the paper: [W, 0] and [H; ν]. This does not change the divergence. A method
+/// that can leave zero (the primal-dual algorithm, but not multiplicative updates) continues from there.
 ///
-/// ν is random, |N(0, 1)| + 0.1 times the mean of H, since equal rows would give equal atoms.
+/// ν is (|N(0, 1)| + 0.1) times the mean of H. It is random because equal rows would give equal atoms.
 pub fn grow<T: Scalar>(w: &Mat<T>, h: &Mat<T>, rank: usize, seed: u64) -> Result<(Mat<T>, Mat<T>)> {
     let old = h.rows();
     if w.cols() != old {
         return Err(Error::Shape(format!("W has {} columns and H {} rows", w.cols(), old)));
     }
-    require(rank >= old, "rank", rank, "a model can only grow; choose at least the rank it has")?;
+    require(rank >= old, "rank", rank, "a model can only grow; choose at least its current rank")?;
     let mean = h.as_slice().iter().map(|x| x.to_f64()).sum::<f64>() / h.as_slice().len().max(1) as f64;
     let mut normal = Normal::new(seed, 2);
     let mut grown_w = Mat::try_zeros(w.rows(), rank)?;
@@ -74,8 +74,8 @@ pub fn grow<T: Scalar>(w: &Mat<T>, h: &Mat<T>, rank: usize, seed: u64) -> Result
     Ok((grown_w, grown_h))
 }
 
-/// Checks that V can be factorised at this rank: more atoms than entries cannot mean anything; fewer, even
-/// more than rows and columns, can.
+/// Checks that V can be factorised at this rank. The rank may exceed the numbers of rows and columns, but not
+/// the number of entries.
 pub fn check_rank<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, rank: usize) -> Result<()> {
     let v = v.into();
     v.check_not_empty()?;
@@ -83,14 +83,14 @@ pub fn check_rank<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, rank: usize) -> Re
     if rank == 0 || rank > max { Err(Error::Rank { rank, max }) } else { Ok(()) }
 }
 
-/// Independent normal numbers, the same on every platform: Marsaglia's polar method with our own logarithm.
+/// Independent normal numbers, identical on every platform: Marsaglia's polar method with our own logarithm.
 struct Normal {
     rng: ChaCha8Rng,
     spare: Option<f64>,
 }
 
 impl Normal {
-    /// `stream` keeps the draws for W, H and growth apart, so that none depends on the size of another.
+    /// `stream` separates the draws for W, H and growth, so that none depends on the size of another.
     fn new(seed: u64, stream: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(stream);
@@ -127,7 +127,7 @@ fn random<T: Scalar>(n: usize, m: usize, rank: usize, seed: u64) -> Result<(Mat<
     Ok((w, h))
 }
 
-/// Scales W and H by a common factor so that ΣWH = `total`; if that is zero, H alone becomes zero.
+/// Scales W and H by a common factor so that ΣWH = `total`. If that is zero, only H becomes zero.
 fn scale_to<T: Scalar>(total: f64, w: &mut Mat<T>, h: &mut Mat<T>) {
     let now: f64 = w.col_sums().iter().zip(h.row_sums()).map(|(w, h)| w * h).sum();
     let scale = if now > 0.0 { (total / now).sqrt() } else { 1.0 };
@@ -138,12 +138,12 @@ fn scale_to<T: Scalar>(total: f64, w: &mut Mat<T>, h: &mut Mat<T>) {
     }
 }
 
-/// For each singular pair the larger of its positive and negative parts, with zeros filled.
+/// Takes the larger of the positive and the negative part of each singular pair, and fills zeros.
 fn nndsvd<T: Scalar>(problem: &Problem<'_, T>, rank: usize, settings: &Settings) -> Result<(Mat<T>, Mat<T>)> {
     let (n, m) = (problem.matrix().rows(), problem.matrix().cols());
     let filler = 0.3 * (problem.sum / (n as f64 * m as f64) / rank as f64).sqrt();
     let (values, left, right) = singular_vectors(problem, rank, settings);
-    // Small values count as zero too: the sketch leaves rounding where a vector is zero.
+    // Small values count as zero, because the sketch leaves rounding errors where a vector is zero.
     let fill = |x: f64| T::from_f64(if x > 1e-3 * filler { x } else { filler });
     let (mut w, mut h) = (Mat::try_zeros(n, rank)?, Mat::try_zeros(rank, m)?);
     w.as_mut_slice().fill(fill(0.0));
@@ -156,7 +156,7 @@ fn nndsvd<T: Scalar>(problem: &Problem<'_, T>, rank: usize, settings: &Settings)
     Ok((w, h))
 }
 
-/// √(s·|u±|·|v±|) times the normalised parts of u and v of one sign, whichever sign has more weight.
+/// √(s·|u±|·|v±|) times the normalised parts of u and v of the sign that has more weight.
 fn dominant_part(s: f64, [u, v]: [&[f64]; 2]) -> [Vec<f64>; 2] {
     let part = |x: f64, sign: f64| (sign * x).max(0.0);
     let length = |x: &[f64], sign| x.iter().map(|x| part(*x, sign)).map(|x| x * x).sum::<f64>().sqrt();
@@ -181,7 +181,7 @@ fn singular_vectors<T: Scalar>(
         HalfProblem::new(half.blocks(), &problem.pool, k, DictionaryParts::default(), Terms::default())
     });
     let mut normal = Normal::new(settings.seed, 3);
-    // Bᵀ has m rows; V·B has n. Both are kept k wide.
+    // B is m × k and V·B is n × k.
     let mut b = Mat::from_fn(m, k, |_, _| normal.draw());
     for _ in 0..4 {
         let a = orthonormal(times(&mut rows, &b));
@@ -213,7 +213,7 @@ fn times(half: &mut HalfProblem<'_, f64>, x: &Mat<f64>) -> Mat<f64> {
     products.transpose()
 }
 
-/// Gram-Schmidt, twice, which is enough for orthogonality to rounding. Columns that vanish become zero.
+/// Gram-Schmidt applied twice, which gives orthogonality to rounding error. Vanishing columns become zero.
 fn orthonormal(mut a: Mat<f64>) -> Mat<f64> {
     let n = a.rows();
     let norm = |x: &[f64]| kernel::dot(x, x).sqrt();

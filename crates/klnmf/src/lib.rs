@@ -1,19 +1,18 @@
-//! Non-negative matrix factorisation with the Kullback-Leibler divergence, with a certificate for every
-//! answer.
+//! Non-negative matrix factorisation with the Kullback-Leibler divergence, with certificates of optimality.
 //!
 //! # The problem
 //!
-//! Given V (n × m) ≥ 0, find W (n × r) ≥ 0 and H (r × m) ≥ 0 so that V ≈ WH in the sense of the generalised
-//! Kullback-Leibler divergence, which is maximum likelihood for Poisson counts:
+//! Given V (n × m) ≥ 0, find W (n × r) ≥ 0 and H (r × m) ≥ 0 such that V ≈ WH, as measured by the generalised
+//! Kullback-Leibler divergence. Minimising it is maximum likelihood for Poisson counts:
 //!
 //! D(V‖WH) = Σ_ij [ V_ij log(V_ij/(WH)_ij) − V_ij + (WH)_ij ],  0·log 0 = 0.
 //!
-//! * [`factorize`] finds both factors. The problem is not convex, but it is in each factor alone: `gap_w` and
-//!   `gap_h` bound how much the divergence can still fall by changing one of them.
+//! * [`factorize`] finds both factors. The problem is convex only in each factor alone: `gap_w` and `gap_h`
+//!   bound how much the divergence can still decrease by changing one of them.
 //! * [`decompose`] finds H for a fixed W ("NNLS, but for counts"). This is convex: every column comes with a
 //!   duality gap, a bound on its distance to the optimum.
 //! * [`topics`] fits a topic model: topics are distributions over words, documents are mixtures of topics.
-//! * [`certificate`] certifies factors from anywhere.
+//! * [`certificate`] certifies given factors of any origin.
 //!
 //! # Quick start
 //!
@@ -39,38 +38,37 @@
 //! # Ok::<(), klnmf::Error>(())
 //! ```
 //!
-//! # What is promised
+//! # Guarantees
 //!
 //! * **Same seed, same bits**, on any number of threads.
-//! * **No panic, no NaN** on any data: an [`Error`] that names the place, or a defined answer. An empty row
-//!   or column of V gets zero weights. A positive entry that no weights can explain is an error. Nothing is
-//!   clipped or nudged, with five exceptions, each stated where it happens:
-//!   1. A weight that underflows in a multiplicative update, or when it is extrapolated, becomes zero.
-//!   2. So does a weight whose whole share of a column is below the rounding errors of the column's sum, in a
-//!      Newton step.
-//!   3. In a Newton step WH may not fall below 1e-3·ε of the column's sum while the step is computed.
-//!   4. An extrapolated weight keeps at least a hundredth of itself, and a Newton step that would bring WH to
-//!      zero where V is not goes back a tenth of the way.
-//!   5. `fpa` gives a zero weight that should grow a millionth of an even share, when it falls back to a
-//!      multiplicative update.
-//! * **Memory**: at most 2·(bytes of V) + 12·(bytes of W and H) + a workspace that is known beforehand; see
-//!   [`memory()`].
+//! * **No panic, no NaN** on any data: either an [`Error`] that names the place, or a defined answer. An
+//!   empty row or column of V gets zero weights. A positive entry that no weights can explain is an error.
+//!   Nothing is clipped or perturbed, with five exceptions, each documented where it happens:
+//!   1. A weight that underflows in a multiplicative update or in an extrapolation becomes zero.
+//!   2. In a Newton step, a weight becomes zero if its whole contribution to a column is below the rounding
+//!      errors of the column's sum.
+//!   3. While a Newton step is computed, WH is kept above 1e-3·ε of the column's sum.
+//!   4. An extrapolated weight keeps at least a hundredth of its value. A Newton step that makes WH zero
+//!      where V is positive goes back a tenth of the way.
+//!   5. When `fpa` falls back to a multiplicative update, a zero weight that should grow gets a millionth
+//!      of an even share.
+//! * **Memory**: at most 2·(bytes of V) + 12·(bytes of W and H) + a known workspace; see [`memory()`].
 //!
-//! # The walk of a matrix
+//! # Structure of the crate
 //!
 //! ```text
-//! Problem::new             checks, sums, both orders, in parallel: once
-//! factorize, run           the loop: sweep, certify, decide, tell; state in, state out
-//!   solver/<method>.rs     what a sweep does with one factor, then with the other: formulas, legend, step
-//!     block/               panels of columns: load, call, store; threads, order and sums are decided here
-//!       kernel/            products, quotients, roots, logarithms on registers: one dialect
-//!   cost.rs                best ray, update, prox, gap: what a step and a certificate mean
-//!   certificate.rs         the divergence and what W alone or H alone could still gain
+//! Problem::new             checks, sums and both orders of V, in parallel, once
+//! factorize, run           the outer loop: iterate, certify, decide, report; save and restore the state
+//!   solver/<method>.rs     the half-steps on one factor and then the other: formulas, legend, step
+//!     block/               panels of columns: load, call, store; decides threads, order and sums
+//!       kernel/            products, quotients, roots and logarithms on registers, for all instruction sets
+//!   cost.rs                best ray, update, prox, gap: the meaning of a step and of a certificate
+//!   certificate.rs         the divergence, and bounds on what W alone or H alone could gain
 //! Solution                 factors, gaps, status
 //! ```
 //!
-//! `decompose/` has the stages of the convex problem, `primal_dual.rs` the step of the paper, `topics/` and
-//! `simplex.rs` topic models, `init.rs` starts and grown models, `worker.rs` half-steps for other processes.
+//! `decompose/` holds the stages of the convex problem, `primal_dual.rs` the step of the paper, `topics/` and
+//! `simplex.rs` topic models, `init.rs` starts and growth, `worker.rs` half-steps for other processes.
 //!
 //! # References
 //!

@@ -1,10 +1,10 @@
-//! The little dense linear algebra the solvers need: products, a Cholesky solve, eigenvalues of small symmetric
+//! Small dense linear algebra for the solvers: products, a Cholesky solver, eigenvalues of small symmetric
 //! matrices, a spectral norm.
 
 use crate::kernel::{Isa, Packed};
 use crate::{Mat, Scalar};
 
-/// K, given by its transpose (r × p), ready for products.
+/// Packs K, given by its transpose (r × p), for products.
 pub(crate) fn packed<T: Scalar>(kt: &Mat<T>) -> Packed<T> {
     let mut packed = Packed::new(Isa::get(), kt.cols(), kt.rows());
     packed.set(kt.as_slice());
@@ -26,8 +26,9 @@ pub(crate) fn gram<T: Scalar>(a: &Mat<T>) -> Mat<T> {
 
 /// The largest singular value of A from its Gram matrix, by power iteration.
 ///
-/// A ≥ 0 here, so the leading vector is positive and the all-ones start meets it. The Rayleigh quotient
-/// converges twice as fast as the vector, so it is trusted once it has settled to rounding.
+/// A ≥ 0, so the leading eigenvector is non-negative and the all-ones start has a component along it. The
+/// Rayleigh quotient converges twice as fast as the vector, so iteration stops once it changes by rounding
+/// error only.
 pub(crate) fn spectral_norm<T: Scalar>(gram: &Mat<T>) -> f64 {
     let (mut x, mut value) = (vec![1.0f64; gram.rows()], 0.0f64);
     for _ in 0..1000 {
@@ -50,7 +51,7 @@ pub(crate) fn spectral_norm<T: Scalar>(gram: &Mat<T>) -> f64 {
     value.sqrt()
 }
 
-/// Factors the symmetric positive definite A = L·Lᵀ in place; the lower triangle of A becomes L.
+/// Factorises the symmetric positive definite A = L·Lᵀ in place. The lower triangle of A becomes L.
 pub(crate) fn cholesky<T: Scalar>(a: &mut Mat<T>) {
     let n = a.rows();
     for j in 0..n {
@@ -60,7 +61,7 @@ pub(crate) fn cholesky<T: Scalar>(a: &mut Mat<T>) {
                 a[(i, j)] = a[(i, j)] - a[(i, k)] * f;
             }
         }
-        // The floor matters where A is singular to rounding, or has overflowed.
+        // The lower bound matters if A is numerically singular or has overflowed.
         let d = a[(j, j)].max(T::EPSILON).sqrt();
         for i in j..n {
             a[(i, j)] = a[(i, j)] / d;
@@ -84,7 +85,7 @@ pub(crate) fn cholesky_solve<T: Scalar>(l: &Mat<T>, x: &mut [T]) {
     }
 }
 
-/// Eigenvalues (falling) and eigenvectors (columns) of a symmetric matrix, by Jacobi rotations.
+/// Eigenvalues (in decreasing order) and eigenvectors (columns) of a symmetric matrix, by Jacobi rotations.
 pub(crate) fn symmetric_eigen(mut a: Mat<f64>) -> (Vec<f64>, Mat<f64>) {
     let n = a.rows();
     let mut v = Mat::from_fn(n, n, |i, j| if i == j { 1.0 } else { 0.0 });
@@ -108,7 +109,7 @@ pub(crate) fn symmetric_eigen(mut a: Mat<f64>) -> (Vec<f64>, Mat<f64>) {
     (values, vectors)
 }
 
-/// One Jacobi rotation that clears a[(p, q)].
+/// Applies the Jacobi rotation that makes a[(p, q)] zero.
 fn rotate(a: &mut Mat<f64>, v: &mut Mat<f64>, p: usize, q: usize) {
     let apq = a[(p, q)];
     if apq == 0.0 {

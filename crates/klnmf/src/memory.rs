@@ -1,4 +1,4 @@
-//! How much memory a factorisation takes, known before it starts.
+//! The memory of a factorisation, known before it starts.
 
 use crate::block::workspace_bytes;
 use crate::{Matrix, Scalar};
@@ -6,29 +6,28 @@ use crate::{Matrix, Scalar};
 /// Bytes of workspace that do not depend on the data: tables, stacks, the program itself.
 const FIXED: u128 = 64 << 20;
 
-/// The most bytes that [`factorize`](crate::factorize) needs with all solvers but those for dense data only;
-/// see [`memory`].
+/// Upper bound of the memory of [`factorize`](crate::factorize), for all solvers except those for dense data
+/// only; see [`memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// V as it is stored. It is held twice, by columns and by rows, so that both half-steps read it in order;
-    /// a sparse V stays sparse.
+    /// V as stored. It is kept twice, by columns and by rows, so that both half-steps read it in order. A
+    /// sparse V stays sparse.
     pub v: u128,
     /// W and H.
     pub factors: u128,
-    /// 64 MiB, the work of each thread (a few columns of V, with their rows of W or H if V is sparse), and
-    /// for every row and column of V 48 bytes and what rounds the rank up to whole registers, twice.
+    /// 64 MiB; the workspace of each thread (a few columns of V, with their rows of W or H if V is sparse);
+    /// and twice, for every row and column of V, 48 bytes and the padding of the rank to whole registers.
     pub workspace: u128,
 }
 
 impl Memory {
-    /// That of a dense V of numbers `T` with so many rows and columns, which need not be there yet; see
-    /// [`memory`].
+    /// The memory for a dense V of type `T` and this size, which need not exist yet; see [`memory`].
     pub fn dense<T: Scalar>(rows: usize, cols: usize, rank: usize, threads: usize) -> Self {
         let bytes = rows as u128 * cols as u128 * size_of::<T>() as u128;
         Self::new::<T>(bytes, (rows, cols), None, rank, threads)
     }
 
-    /// `longest`: the numbers that are stored of the longest row and the longest column, if V is sparse.
+    /// `longest`: numbers of stored entries in the longest row and the longest column, if V is sparse.
     fn new<T: Scalar>(
         v: u128,
         (n, m): (usize, usize),
@@ -37,8 +36,8 @@ impl Memory {
         threads: usize,
     ) -> Self {
         let lines = n as u128 + m as u128;
-        // Dictionaries are packed in whole registers: one in f64 for certificates, one in the precision of
-        // the work.
+        // Dictionaries are padded to whole registers: one in f64 for certificates, one in the precision of
+        // the computation.
         let padded = |size: usize| (size * (rank.next_multiple_of(64 / size) - rank)) as u128;
         let padding = padded(8) + padded(size_of::<T>());
         let per_thread = workspace_bytes(n, m, longest.map(|(_, column)| column), rank)
@@ -56,12 +55,12 @@ impl Memory {
     }
 }
 
-/// The memory of a factorisation of V at rank `rank` on `threads` threads: at most
+/// The memory of a factorisation of V at rank `rank` on `threads` threads, at most
 ///
 /// 2·(bytes of V) + 12·(bytes of W and H) + workspace.
 ///
 /// The solvers for dense data only (`admm`, `admm-authors`, `fpa-authors`, `fpa-printed`) keep two more n × m
-/// matrices. [`Init::Nndsvd`](crate::Init::Nndsvd) needs its own memory for a while; see there.
+/// matrices. [`Init::Nndsvd`](crate::Init::Nndsvd) temporarily needs memory of its own; see there.
 ///
 /// ```
 /// let v = klnmf::Mat::<f64>::zeros(100, 50);

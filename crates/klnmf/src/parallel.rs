@@ -1,8 +1,8 @@
-//! Threads, the walk over panels of columns, and sums that do not depend on either.
+//! Threads, the loop over panels of columns, and sums that do not depend on either.
 //!
-//! A panel has a size that depends on the data alone. One thread works it and writes only its own columns.
-//! Sums over columns are taken afterwards, in chunks of fixed size. Hence the bits are the same for any
-//! number of threads, and for any cut of the columns at multiples of [`CHUNK`].
+//! The size of a panel depends only on the data. One thread processes a panel and writes only to its columns.
+//! Sums over columns are computed afterwards, in chunks of fixed size. Hence the bits are the same for any
+//! number of threads, and for any partition of the columns at multiples of [`CHUNK`].
 
 use crate::error::require;
 use crate::kernel::Isa;
@@ -10,10 +10,10 @@ use crate::{Error, Result};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// Columns whose values are added up before their sum is added to the rest.
+/// Columns whose values are summed before their sum is added to the total.
 pub const CHUNK: usize = 64;
 
-/// The sum of a number for each column, chunk by chunk.
+/// The sum of one number per column, chunk by chunk.
 pub fn total(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let (mut total, mut chunk) = (0.0, 0.0);
     for (column, value) in values.enumerate() {
@@ -26,13 +26,13 @@ pub fn total(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     total + chunk
 }
 
-/// The threads that a call works on: its own, or those of the rayon pool that it was called in.
+/// The threads of a call: its own, or those of the rayon pool in which it was called.
 pub struct Pool {
     own: Option<rayon::ThreadPool>,
 }
 
 impl Pool {
-    /// `threads` threads, 0 for one per core. Inside a rayon pool that pool serves, whatever `threads` says.
+    /// `threads` threads, 0 for one per core. Inside a rayon pool, that pool is used instead.
     pub fn new(threads: usize) -> Result<Self> {
         check_threads(threads)?;
         Isa::chosen()?;
@@ -46,7 +46,7 @@ impl Pool {
         Ok(Self { own: Some(own) })
     }
 
-    /// How many threads there are.
+    /// Number of threads.
     pub fn threads(&self) -> usize {
         self.own.as_ref().map_or_else(rayon::current_num_threads, |pool| pool.current_num_threads())
     }
@@ -59,13 +59,13 @@ impl Pool {
         }
     }
 
-    /// One value per thread, for workspaces.
+    /// Creates one value per thread, for workspaces.
     pub fn each<S>(&self, mut make: impl FnMut() -> S) -> PerThread<S> {
         PerThread((0..self.threads()).map(|_| Mutex::new(make())).collect())
     }
 
-    /// Cuts `a` and `b` into panels of `width` columns (`per_a`, `per_b` entries a column) and calls `f` with
-    /// the first column and the two pieces of each panel.
+    /// Cuts `a` and `b` into panels of `width` columns (`per_a`, `per_b` entries per column) and calls `f`
+    /// with the first column and the two pieces of each panel.
     pub fn panels<A: Send, B: Send>(
         &self,
         width: usize,
@@ -81,7 +81,7 @@ impl Pool {
             a.par_chunks_mut(width * per_a)
                 .zip(b.par_chunks_mut(width * per_b))
                 .enumerate()
-                // Any thread may take the next panel: panels of sparse data differ in weight.
+                // Any thread may take the next panel, because panels of sparse data differ in work.
                 .with_max_len(1)
                 .for_each(|(panel, (a, b))| f(panel * width, a, b));
         });
@@ -90,7 +90,7 @@ impl Pool {
 
 /// Checks that the number of threads is at most 1024.
 pub fn check_threads(threads: usize) -> Result<()> {
-    // More can only be a typing mistake.
+    // A larger number can only be a typing mistake.
     require(threads <= 1024, "threads", threads, "at most 1024 are possible")
 }
 
@@ -98,7 +98,7 @@ pub fn check_threads(threads: usize) -> Result<()> {
 pub struct PerThread<S>(Vec<Mutex<S>>);
 
 impl<S> PerThread<S> {
-    /// Lends the calling thread its value. Threads of the pool that it was made for never wait for each other.
+    /// Lends the calling thread its value. Threads of the pool that it was created for never have to wait.
     pub fn with<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
         let mine = rayon::current_thread_index().unwrap_or(0) % self.0.len();
         f(&mut self.0[mine].lock().unwrap_or_else(PoisonError::into_inner))

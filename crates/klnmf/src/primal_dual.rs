@@ -1,26 +1,25 @@
-//! One step of the first-order primal-dual algorithm (Chambolle & Pock 2011; Yanez & Bach 2014), for whoever
-//! takes such steps.
+//! One step of the first-order primal-dual algorithm (Chambolle & Pock 2011; Yanez & Bach 2014).
 //!
 //! | letter | meaning |
 //! | --- | --- |
 //! | a, x | a column of V and its weights |
 //! | χ | the dual point, negative where a > 0 |
-//! | w | the metric: x plus a share of an even spread of Σa over the atoms, so that zeros can leave |
+//! | w | the metric: x plus a share of an even spread of Σa over the atoms, so that weights can leave zero |
 //! | σ, τ | dual and primal steps: σ = 1/(ω·Kw), τ = ω·w/Kᵀ1 |
 //! | ω | the primal weight of the column |
 //!
 //! χ ← χ + σ·Kx̄,  χ ← ½(χ − √(χ² + 4σa)),  x⁺ ← prox(x − τ·Kᵀχ),  x̄ ← 2x⁺ − x.
 //!
 //! The paper prints χ − σ·Kx̄, which diverges. In the support form, rows with a = 0 have χ = 0 and enter only
-//! through the cost Kᵀ1. It has the same minimiser, and it is what makes sparse data possible. The steps σ
-//! and τ are diagonal and satisfy Pock & Chambolle's condition (2011, α = 1) for every w > 0. From χ = −a/Kx
-//! with ω = 1 and w = x the first step is the multiplicative update.
+//! through the cost Kᵀ1. This form has the same minimiser, and it makes sparse data possible. The steps σ and
+//! τ are diagonal and satisfy Pock & Chambolle's condition (2011, α = 1) for every w > 0. From χ = −a/Kx with
+//! ω = 1 and w = x, the first step is the multiplicative update.
 
 use crate::Scalar;
 use crate::block::Block;
 use crate::kernel::TileMap;
 
-/// What the primal step does with x − τ·Kᵀχ.
+/// The map that the primal step applies to x − τ·Kᵀχ.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Prox {
     /// The proximal point of the cost over x ≥ 0.
@@ -29,7 +28,7 @@ pub enum Prox {
     Simplex,
 }
 
-/// The arrays of a step, with the letters of the file's head; `g` is Kᵀχ.
+/// The arrays of a step, with the letters of the table above; `g` is Kᵀχ.
 pub struct PrimalDual<'w, S> {
     pub prox: Prox,
     pub tile: &'w mut [S],
@@ -41,13 +40,13 @@ pub struct PrimalDual<'w, S> {
 }
 
 impl<S: Scalar> PrimalDual<'_, S> {
-    /// A step of all columns of a block; `dual` is the dual step, which turns Kx̄ into the new χ.
+    /// Takes a step in all columns of a block. `dual` is the dual step, which maps Kx̄ to the new χ.
     pub fn step(&mut self, b: &Block<'_, S>, dual: &mut impl TileMap<S>) {
         b.pass(self.x_bar, Some(self.g), self.tile, dual);
         self.primal(b);
     }
 
-    /// The primal half of a step.
+    /// Takes the primal half of a step.
     pub fn primal(&mut self, b: &Block<'_, S>) {
         let Self { prox, x, x_bar, tau, g, simplex, .. } = self;
         let (cost, r, n) = (&b.cost, b.r, b.q * b.r);
@@ -67,12 +66,12 @@ impl<S: Scalar> PrimalDual<'_, S> {
 pub struct Metric<S> {
     /// ω.
     pub weight: S,
-    /// What an atom gets of the even spread, before it is divided by the atom's sum.
+    /// An atom's share of the even spread, before division by the atom's sum.
     pub spread: S,
 }
 
 impl<S: Scalar> Metric<S> {
-    /// `share` of the column's sum is spread over r atoms.
+    /// Spreads `share` of the column's sum over r atoms.
     pub fn new(weight: f64, share: f64, sum: f64, r: usize) -> Self {
         Self { weight: S::from_f64(weight), spread: S::from_f64(share * sum / r as f64) }
     }

@@ -1,4 +1,4 @@
-//! V, checked, summed and laid out both ways, once.
+//! The data V of a problem, checked and summed, by columns and by rows.
 
 use crate::block::ColumnData;
 use crate::certificate::{Certificate, Certifier, check_factor, check_factors};
@@ -12,10 +12,10 @@ use crate::{Error, Mat, Result, Scalar, init};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 
-/// The share of entries that are not zero below which V counts as sparse, however it is stored.
+/// The share of non-zero entries below which V counts as sparse, however it is stored.
 const SPARSE: f64 = 0.25;
 
-/// A matrix that is ready to be factorised, as often as one likes: checked, summed, by columns and by rows.
+/// A matrix prepared for any number of factorisations: checked, summed, by columns and by rows.
 ///
 /// ```
 /// use klnmf::{Mat, Problem, Settings};
@@ -32,15 +32,15 @@ pub struct Problem<'v, T: Scalar> {
     pub(crate) halves: [ColumnData<'v, T>; 2],
     /// ΣV.
     pub(crate) sum: f64,
-    /// Whether few entries are not zero. It does not depend on how V is stored.
+    /// Whether few entries are non-zero, however V is stored.
     pub(crate) sparse: bool,
     /// The smallest and the largest positive entry; ∞ and 0 if there is none.
     pub(crate) range: (f64, f64),
 }
 
 impl<'v, T: Scalar> Problem<'v, T> {
-    /// Checks V and lays it out, on `threads` threads, 0 for one per core; they also serve every later call.
-    /// Inside a rayon pool that pool serves.
+    /// Checks V and lays it out on `threads` threads, 0 for one per core. Later calls use the same threads.
+    /// Inside a rayon pool, that pool is used instead.
     pub fn new(v: impl Into<Matrix<'v, T>>, threads: usize) -> Result<Self> {
         let (v, pool) = (v.into(), Pool::new(threads)?);
         v.check_not_empty()?;
@@ -65,7 +65,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
         self.sum
     }
 
-    /// The start (W, H) that `settings.init` and `settings.seed` describe.
+    /// The start (W, H), as given by `settings.init` and `settings.seed`.
     pub fn init(&self, rank: usize, settings: &Settings) -> Result<(Mat<T>, Mat<T>)> {
         init::start(self, rank, settings)
     }
@@ -74,7 +74,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
     pub fn factorize(&self, rank: usize, settings: &Settings) -> Result<Solution<T>> {
         settings.validate()?;
         let (w, h) = self.init(rank, settings)?;
-        // No callback, so no certificates between the tests of the tolerance.
+        // Without a callback, certificates are needed only to test the tolerance.
         let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };
         self.run(w, h, &settings)?.to_end(|_| ControlFlow::Continue(()))
     }
@@ -90,15 +90,15 @@ impl<'v, T: Scalar> Problem<'v, T> {
         self.run(w, h, settings)?.to_end(watch)
     }
 
-    /// A run from given factors that the caller moves on, step by step.
+    /// A run from given factors, which the caller advances.
     pub fn run<'a>(&'a self, w: Mat<T>, h: Mat<T>, settings: &'a Settings) -> Result<Run<'a, T>> {
         check_factors(self.matrix(), &w, &h)?;
         Run::new(self, Factors { wt: w.transpose(), h }, settings, None)
     }
 
-    /// A run that goes on from a stored state, to the same bits as if it had never been cut. The settings
-    /// must be those that it began with; limits and tolerance may differ. A limit that cut a sweep short (7
-    /// iterations where a sweep has 5) is the exception: a run without that limit makes the whole sweep.
+    /// A run continued from a stored state, with the same bits as an uninterrupted run. The settings must be
+    /// those at its start, except for limits and tolerance. The bits differ if a limit cut a round short (7
+    /// iterations with rounds of 5), because a run without that limit would have completed the round.
     pub fn resume<'a>(&'a self, state: &State, settings: &'a Settings) -> Result<Run<'a, T>> {
         if state.solver != settings.solver {
             let why = format!("it belongs to solver {}, not {}", state.solver, settings.solver);

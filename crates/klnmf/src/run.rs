@@ -1,4 +1,4 @@
-//! The outer loop, written once for every method: sweep, certify, decide, tell.
+//! The outer loop, shared by all methods: iterate, certify, decide, report.
 
 use crate::certificate::{Certificate, Certifier, first_infinite};
 use crate::error::require;
@@ -13,7 +13,7 @@ use std::time::Instant;
 /// Iterations between two tests of the tolerance.
 const TEST_EVERY: usize = 10;
 
-/// A factorisation under way.
+/// A factorisation in progress.
 ///
 /// ```
 /// use klnmf::{Mat, Problem, Settings};
@@ -36,18 +36,18 @@ pub struct Run<'a, T: Scalar> {
     certifier: Certifier<'a>,
     /// The factors that the method reports: the best so far.
     factors: Pair<T>,
-    /// Iterations so far, and before the last sweep.
+    /// Iterations so far, and before the last round.
     iteration: usize,
     before: usize,
     begun: Instant,
-    /// Seconds of work, without the certificates.
+    /// Seconds of computation, without the certificates.
     seconds: f64,
-    /// The last certificate, and when it was made.
+    /// The last certificate and its iteration.
     info: Info,
 }
 
 impl<'a, T: Scalar> Run<'a, T> {
-    /// From given factors on, which fit V, or from a stored state on, which has these factors.
+    /// Starts from given factors that fit V, or continues from a stored state with these factors.
     pub(crate) fn new(
         problem: &'a Problem<'_, T>,
         mut factors: Pair<T>,
@@ -56,7 +56,7 @@ impl<'a, T: Scalar> Run<'a, T> {
     ) -> Result<Self> {
         settings.validate()?;
         let (spec, rank) = (settings.solver.spec(), factors.h.rows());
-        let must = "no more columns of W can be fixed than it has";
+        let must = "it must not exceed the number of columns of W";
         require(settings.fixed <= rank, "fixed", settings.fixed, must)?;
         if spec.dense_only && problem.matrix().is_sparse() {
             return Err(Error::NeedsDense { solver: spec.name });
@@ -65,7 +65,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         let mut certifier = Certifier::new(problem, rank, spec.epsilon, settings.fixed);
         let (certificate, _) = certifier.certify(&factors.wt, &factors.h, None);
         let Certificate { divergence, gap_w, gap_h } = certificate;
-        // ADMM may pass through such factors, but nothing can start from them.
+        // ADMM may pass through such factors, but no method can start from them.
         if state.is_none()
             && !gap_h.is_finite()
             && let Some(error) = first_infinite(problem.matrix(), &factors.wt, &factors.h)
@@ -82,34 +82,34 @@ impl<'a, T: Scalar> Run<'a, T> {
         let info = Info { iteration, seconds, divergence, gap_w, gap_h, sum, precision, dual };
         let mut run =
             Self { problem, settings, method, certifier, factors, iteration, before, begun, seconds, info };
-        // The gaps may be smaller than they were without the method.
+        // The dual point of the method may give smaller gaps.
         if run.method.dual_point().is_some() {
             run.certify();
         }
         Ok(run)
     }
 
-    /// How far it has come, as of the last certificate.
+    /// The progress at the last certificate.
     pub fn info(&self) -> &Info {
         &self.info
     }
 
-    /// Whether a certificate is due to be shown.
+    /// Whether a certificate is due for the callback.
     pub fn shows(&self) -> bool {
         self.due(self.settings.check_every.unwrap_or(TEST_EVERY))
     }
 
-    /// Whether something is due that is done at the beginning, at the limit and every so many iterations.
+    /// Whether an action is due that takes place at the start, at the limit and every `every` iterations.
     fn due(&self, every: usize) -> bool {
         self.iteration == 0 || self.iteration >= self.settings.max_iter || self.passed(every)
     }
 
-    /// Whether the last sweep has come to a multiple of so many iterations, or beyond.
+    /// Whether the last round reached or passed a multiple of `every` iterations.
     fn passed(&self, every: usize) -> bool {
         self.iteration / every > self.before / every
     }
 
-    /// A reason to stop, if there is one.
+    /// The reason to stop, if there is one.
     pub fn ended(&self) -> Option<Status> {
         let settings = self.settings;
         if settings.tol > 0.0 && self.due(TEST_EVERY) && self.converged() {
@@ -125,17 +125,17 @@ impl<'a, T: Scalar> Run<'a, T> {
         }
     }
 
-    /// Some steps on each factor, and a certificate if one is due.
+    /// Makes one round: some steps on each factor, and a certificate if one is due.
     pub fn sweep(&mut self) {
         let (settings, spec) = (self.settings, self.settings.solver.spec());
         let inner = if self.problem.sparse { spec.inner_sparse } else { spec.inner };
         let inner = settings.inner.unwrap_or(inner);
-        // Beyond the limit a sweep is a whole one.
+        // Beyond the limit, rounds are complete.
         let left = settings.max_iter.checked_sub(self.iteration).filter(|left| *left > 0);
         let steps = left.map_or(inner, |left| inner.min(left));
         let since = Instant::now();
         let (method, factors) = (&mut self.method, &mut self.factors);
-        // All of it on the threads: going there for every pass takes longer than a pass over small data.
+        // Enters the thread pool once: doing so for every pass takes longer than a pass over small data.
         self.problem.pool.run(|| method.sweep(factors, steps));
         self.seconds += since.elapsed().as_secs_f64();
         (self.before, self.iteration) = (self.iteration, self.iteration.saturating_add(steps));
@@ -143,14 +143,13 @@ impl<'a, T: Scalar> Run<'a, T> {
         if self.shows() || (tests && self.due(TEST_EVERY)) {
             self.certify();
         }
-        // Never because of a limit, so that a run with a higher one sees the same.
+        // Not because of a limit, so that a run with a higher limit observes the same.
         if self.method.wants_progress() && self.passed(TEST_EVERY) {
             self.method.observe(&self.info);
         }
     }
 
-    /// Sweeps until there is a reason to stop; `watch` is told of every certificate that is due, and may
-    /// break.
+    /// Runs until there is a reason to stop. `watch` is called with each certificate due, and may break.
     pub fn to_end(mut self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
         loop {
             if self.shows() && watch(self.info()).is_break() {
@@ -168,8 +167,8 @@ impl<'a, T: Scalar> Run<'a, T> {
         }
     }
 
-    /// Everything that it carries on, to be put back with [`Problem::resume`]. The run itself does not change; it
-    /// is borrowed mutably because one list of names serves storing and loading.
+    /// The state from which [`Problem::resume`] continues. The run does not change; it is borrowed mutably
+    /// because one list of names serves saving and loading.
     pub fn state(&mut self) -> State {
         let mut state = State::new(self.settings.solver);
         (state.iteration, state.seconds) = (self.iteration, self.seconds);
@@ -182,8 +181,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         state
     }
 
-    /// The result so far, with its certificate. If nothing else has ended the run, whoever calls this has
-    /// stopped it.
+    /// The current result with its certificate and, without another reason to end, [`Status::Stopped`].
     pub fn finish(mut self) -> Result<Solution<T>> {
         self.close()?;
         let status = self.ended().unwrap_or(Status::Stopped);
@@ -194,7 +192,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         Solution { w: self.factors.wt.transpose(), h: self.factors.h, info: self.info, status }
     }
 
-    /// Takes the method's latest factors if they are better than those that it shows, and normalises.
+    /// Replaces the reported factors by the method's latest ones if these are better, and normalises.
     fn close(&mut self) -> Result<()> {
         if self.info.iteration != self.iteration {
             self.certify();
@@ -207,7 +205,7 @@ impl<'a, T: Scalar> Run<'a, T> {
             self.factors = shown;
             self.normalize();
         }
-        // Scaling columns of W to sum 1 may leave the range of numbers.
+        // Scaling the columns of W to sum 1 may overflow or underflow.
         let Factors { wt, h } = &self.factors;
         let mut numbers = wt.as_slice().iter().chain(h.as_slice());
         if numbers.any(|x| !x.is_finite()) || divergence.is_finite() > self.info.divergence.is_finite() {
@@ -216,7 +214,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         Ok(())
     }
 
-    /// Factors as they are returned, with the certificate of exactly these.
+    /// Scales the factors as they are returned, and certifies them.
     fn normalize(&mut self) {
         if self.settings.update == Update::Both {
             self.factors.scale(&self.factors.scales(self.settings.fixed));

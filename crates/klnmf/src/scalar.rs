@@ -1,4 +1,4 @@
-//! The two precisions, and the elementary functions the kernels need in a form that vectorises.
+//! The two precisions, and elementary functions for the kernels in a form that vectorises.
 
 use crate::kernel::{self, Lanes};
 use crate::solver::Compiled;
@@ -33,7 +33,7 @@ pub trait Scalar:
     const ONE: Self;
     /// The distance from 1 to the next number.
     const EPSILON: Self;
-    /// The smallest normal number divided by [`EPSILON`](Scalar::EPSILON): what is below may as well be zero.
+    /// The smallest normal number divided by [`EPSILON`](Scalar::EPSILON). Smaller weights count as zero.
     const TINY: Self;
     /// ∞.
     const INFINITY: Self;
@@ -41,24 +41,24 @@ pub trait Scalar:
     const NAME: &'static str;
     /// The nearest number of this precision.
     fn from_f64(x: f64) -> Self;
-    /// The same number in double precision.
+    /// This number in double precision.
     fn to_f64(self) -> f64;
     /// Neither infinite nor NaN.
     fn is_finite(self) -> bool;
-    /// The larger of the two; the other one if one is NaN.
+    /// The larger of the two. If one is NaN, the other.
     fn max(self, other: Self) -> Self;
-    /// The smaller of the two; the other one if one is NaN.
+    /// The smaller of the two. If one is NaN, the other.
     fn min(self, other: Self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
     /// `self · a + b`, rounded once.
     fn mul_add(self, a: Self, b: Self) -> Self;
-    /// ln 2 in two parts: the first has so many trailing zero bits that an exponent times it is exact.
+    /// ln 2 in two parts. The first has enough trailing zero bits that its product with an exponent is exact.
     #[doc(hidden)]
     const LN_2: (Self, Self);
-    /// The polynomial in s = f² that is nearest to (artanh(f)/f − 1)/s = 1/3 + s/5 + s²/7 + … for |f| ≤
-    /// 0.1716, lowest power first: its error, times s, is nowhere above 1e-9 (f32) and 2e-18 (f64). The
-    /// series itself would need two and three more terms.
+    /// The polynomial in s = f² closest to (artanh(f)/f − 1)/s = 1/3 + s/5 + s²/7 + … for |f| ≤ 0.1716,
+    /// lowest power first. Its error times s is at most 1e-9 (f32) and 2e-18 (f64). The series would need two
+    /// and three more terms.
     #[doc(hidden)]
     const LN_POLYNOMIAL: &'static [f64];
     /// (e, m − 1) with x = 2ᵉ·m and m in [√½, √2), for a normal number x > 0.
@@ -127,9 +127,9 @@ macro_rules! scalar {
                 const TWO_TO_BITS: $t = (1u64 << BITS) as $t;
                 const BIAS: $t = ($t::MAX_EXP - 1) as $t;
                 let root_half = std::$t::consts::FRAC_1_SQRT_2.to_bits();
-                // Adding this carries into the exponent exactly when the mantissa is at least √2.
+                // This addition carries into the exponent exactly if the mantissa is at least √2.
                 let bits = self.to_bits().wrapping_add($t::to_bits(1.0) - root_half);
-                // An integer laid into the mantissa of 2^bits converts without an integer instruction.
+                // An integer in the mantissa of 2^bits converts without an integer instruction.
                 let e = $t::from_bits((bits >> BITS) | TWO_TO_BITS.to_bits()) - (TWO_TO_BITS + BIAS);
                 let m = $t::from_bits((bits & ((1 << BITS) - 1)) + root_half);
                 (e, m - 1.0)

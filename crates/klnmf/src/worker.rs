@@ -1,4 +1,4 @@
-//! Half-steps for another process, which holds some columns of V or of Vᵀ.
+//! Half-steps for another process that holds some columns of V or of Vᵀ.
 
 pub use crate::solver::method::Column;
 
@@ -9,13 +9,13 @@ use crate::parallel::{CHUNK, Pool};
 use crate::solver::method;
 use crate::{Error, Mat, Result, Scalar};
 
-/// One half-step as a pure function: `steps` steps on the weights `x` of some columns of V, or of Vᵀ, for the
-/// transpose `kt` of the dictionary, with V converted to the precision S of the work. Returns the objective
-/// before the first step as sums over 64 columns each, if `measure`.
+/// One half-step as a pure function: `steps` steps on the weights `x` of some columns of V or Vᵀ, for the
+/// transpose `kt` of the dictionary, with V converted to the precision S. If `measure` is set, it returns the
+/// objective before the first step, as sums over 64 columns each.
 ///
-/// With V cut at multiples of 64 columns, the pieces together give the same bits as the whole: weights, sums
-/// and the state of the columns. `name` is `mu`, `newton`, `fpa` or `simplex`; the first `held` weights of
-/// every column do not move.
+/// If V is cut at multiples of 64 columns, the pieces together give the same bits as the whole: weights, sums
+/// and the state of the columns. `name` is `mu`, `newton`, `fpa` or `simplex`. The first `held` weights of
+/// every column are fixed.
 #[doc(hidden)]
 pub fn half_step<'v, T: Scalar, S: Scalar>(
     name: &str,
@@ -33,10 +33,10 @@ pub fn half_step<'v, T: Scalar, S: Scalar>(
         || kt.rows() != x.rows()
         || kt.rows() == 0
     {
-        return Err(Error::Shape("dictionary, weights, columns and data of a half-step do not fit".into()));
+        return Err(Error::Shape("dictionary, weights, columns and data of a half-step do not match".into()));
     }
     v.check_entries()?;
-    require(held <= kt.rows(), "held", held, "no more weights can be held than there are")?;
+    require(held <= kt.rows(), "held", held, "it must not exceed the number of weights")?;
     require(steps > 0, "steps", steps, "at least 1 is needed")?;
     let data = ColumnData::new(&pool, v)?;
     let terms = Terms { held, ..Terms::default() };

@@ -1,4 +1,4 @@
-//! The convex problem: known optima, valid gaps, agreement of the methods.
+//! The convex problem: known optima, valid gaps, and agreement of the methods.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn fpa_reaches_a_certified_gap_of_1e_8() {
         assert!(found.gap() <= 1e-8 * scale);
         let distance = found.divergence() - known.optimum;
         assert!(distance <= found.gap() + 1e-13 * scale, "gap {} below distance {distance}", found.gap());
-        assert!(distance >= -1e-12 * scale, "better than the optimum by {distance}");
+        assert!(distance >= -1e-12 * scale, "below the optimum by {distance}");
     }
 }
 
@@ -39,8 +39,7 @@ fn the_gap_is_never_below_the_distance() {
         let known = known_optimum(100 + seed as u64, n, m, r, active, zeros);
         let scale: f64 = known.v.as_slice().iter().sum();
         for max_iter in (0..60).chain([100, 200, 400]) {
-            // Without a tolerance all steps are primal-dual ones; with one that is out of reach, all ways are
-            // tried.
+            // Without a tolerance all steps are primal-dual. With an unreachable one, all stages are tried.
             for tol in [0.0, 1e-300] {
                 let settings =
                     DecomposeSettings { tol, max_iter, threads: 1, ..DecomposeSettings::default() };
@@ -211,7 +210,7 @@ fn empty_columns_and_dead_atoms_have_defined_answers() {
     }
 }
 
-/// Copies of an atom can share its weight in any way, and a zero atom has none: the optimum is the same.
+/// Copies of an atom can share its weight in any way, and a zero atom has none, so the optimum is the same.
 #[test]
 fn copies_of_atoms_and_zero_atoms_change_nothing() {
     let mut random = Random(77);

@@ -1,4 +1,4 @@
-//! Defects that a review found, one test each.
+//! Regression tests for defects found in a review, one each.
 
 mod common;
 
@@ -6,9 +6,9 @@ use common::{Random, settings_of, solvers, sparse};
 use klnmf::{DecomposeSettings, Mat, Matrix, Settings, Solver, Status, decompose, factorize_from, init};
 use std::ops::ControlFlow;
 
-/// A tolerance of zero means that a column does not end early, not that it does without its best stages.
+/// A tolerance of zero means that a column never stops early, not that it skips the fast stages.
 ///
-/// Both dictionaries have entries of very different size, which the primal-dual algorithm alone is slow on.
+/// Both dictionaries have entries of very different size, for which the primal-dual algorithm alone is slow.
 #[test]
 fn decompositions_without_a_tolerance_use_every_stage() {
     let of_27 = |u: f64| 10f64.powf(-12.0 * u);
@@ -30,7 +30,7 @@ fn decompositions_without_a_tolerance_use_every_stage() {
         let (endless, usual, tight) = (run(0.0), run(1e-10), run(1e-12));
         assert_eq!(usual.unconverged(), 0);
         assert!(endless.columns.iter().all(|c| c.iterations == 5000), "it ended early");
-        // Rounding: some thirty terms a column, each with an error of ε.
+        // Rounding error: about thirty terms per column, each with an error of ε.
         for (j, (endless, tight)) in endless.columns.iter().zip(&tight.columns).enumerate() {
             let rounding = 1e-13 * v.col(j).iter().sum::<f64>();
             let (d, least) = (endless.divergence, tight.divergence);
@@ -42,7 +42,7 @@ fn decompositions_without_a_tolerance_use_every_stage() {
     }
 }
 
-/// The iterations that a run goes through, certified one by one.
+/// The iterations of a run, certified one by one.
 fn iterations<'a>(v: impl Into<Matrix<'a, f64>>, solver: Solver) -> Vec<usize> {
     let v = v.into();
     let settings =
@@ -57,7 +57,7 @@ fn iterations<'a>(v: impl Into<Matrix<'a, f64>>, solver: Solver) -> Vec<usize> {
     seen
 }
 
-/// How the same numbers are stored must not change what is done with them.
+/// The storage of V must not change the steps.
 #[test]
 fn dense_and_sparse_data_take_the_same_steps() {
     let v = Random(3).counts(20, 30, 0.6, 9.0);
@@ -66,8 +66,8 @@ fn dense_and_sparse_data_take_the_same_steps() {
     }
 }
 
-/// The paper's objective has 2.2e-16 inside the logarithm. It is not a divergence where the data are as small,
-/// and no bound on what could be gained.
+/// The paper's objective has 2.2e-16 inside the logarithm. For data of that size it is not a divergence, and
+/// no bound on what could be gained.
 #[test]
 fn the_papers_objective_is_no_certificate() {
     let v = Mat::from_rows(&[&[1e-20]]);
@@ -81,7 +81,7 @@ fn the_papers_objective_is_no_certificate() {
     }
 }
 
-/// Whoever watches and breaks has stopped the run, whatever else would have ended it.
+/// If the callback breaks, the status is `Stopped`, even if the run would have ended anyway.
 #[test]
 fn a_callback_that_breaks_has_stopped_the_run() {
     let v = Random(3).counts(6, 8, 0.2, 5.0);

@@ -1,4 +1,4 @@
-//! Zeros, tiny shapes and bad input: a defined answer or a typed error, never a panic.
+//! Zeros, tiny shapes and invalid input give a defined answer or a typed error, never a panic.
 
 mod common;
 
@@ -62,7 +62,7 @@ fn bad_shapes_and_settings_are_errors() {
 }
 
 #[test]
-fn what_a_dictionary_cannot_explain_is_named() {
+fn entries_that_a_dictionary_cannot_explain_are_named() {
     let v = Mat::from_rows(&[&[0.0, 1.0], &[0.0, 2.0]]);
     let w = Mat::from_rows(&[&[1.0], &[0.0]]);
     let error = decompose(&v, &w, &DecomposeSettings::default()).unwrap_err();
@@ -181,7 +181,7 @@ fn overflow_is_an_error_or_infinite_but_never_a_certificate() {
         Error::Overflow { precision: "f32" }
     );
     let v = Mat::from_rows(&[&[1e38f32, 2e38], &[3e38, 1e38]]);
-    // The paper's programs are not meant for such data, and their divergence is finite.
+    // The paper's programs are not meant for such data, and report a finite divergence.
     for solver in solvers(|spec| spec.epsilon == 0.0) {
         match factorize(&v, 1, &settings_of(solver)) {
             Err(error) => assert_eq!(error, Error::Overflow { precision: "f32" }),
@@ -231,7 +231,7 @@ fn entries_that_change_are_errors() {
 }
 
 #[test]
-fn decompositions_stop_when_told() {
+fn decompositions_stop_on_request() {
     let (v, w) = (Random(7).counts(200, 300, 0.2, 99.0), Random(8).matrix(200, 20, 0.0, 1.0));
     for tol in [0.0, 1e-300] {
         let endless = DecomposeSettings { tol, max_iter: usize::MAX, ..DecomposeSettings::default() };
@@ -281,7 +281,7 @@ fn limits_are_statuses() {
     assert_eq!(run(Settings { tol: 0.5, ..Settings::default() }, false).status, Status::Converged);
 }
 
-/// A level that does not exist is an error that says what to do.
+/// An unknown level is an error that says what to do.
 #[test]
 fn an_unknown_level_is_an_error() {
     if alone("an_unknown_level_is_an_error", ("KLNMF_LEVEL", "sse9")) {
@@ -290,11 +290,11 @@ fn an_unknown_level_is_an_error() {
     }
 }
 
-/// Inside a rayon pool that pool does the work, whatever `threads` says, to the same bits.
+/// Inside a rayon pool, that pool does the work, whatever `threads` is, with the same bits.
 #[test]
-fn a_pool_that_is_there_is_used() {
-    // Alone, so that no other test starts threads.
-    if !alone("a_pool_that_is_there_is_used", ("KLNMF_THREADS", "")) {
+fn an_existing_pool_is_used() {
+    // Runs in a process of its own, so that no other test starts threads.
+    if !alone("an_existing_pool_is_used", ("KLNMF_THREADS", "")) {
         return;
     }
     let v = Random(3).counts(40, 300, 0.4, 9.0);
@@ -315,7 +315,7 @@ fn a_pool_that_is_there_is_used() {
     });
 }
 
-/// The factor to the best ray overflows in f32, the weight does not.
+/// The factor to the best ray overflows in f32, but the weight does not.
 #[test]
 fn a_far_away_start_in_single_precision_is_no_overflow() {
     let [v, w, h] = [1e20f32, 1e-15, 1e-10].map(|x| Mat::from_rows(&[&[x]]));

@@ -1,4 +1,4 @@
-//! Numbers at the ends of the range of f64, against an oracle of 288 bits: what is reported is true, or
+//! Numbers at the limits of f64, compared with a 288-bit reference: every reported value is correct,
 //! infinite, or an error.
 
 mod common;
@@ -13,7 +13,7 @@ use klnmf::{
 };
 use std::ops::ControlFlow;
 
-/// What entries are drawn from.
+/// The values from which entries are drawn.
 const VALUES: [f64; 15] = [
     0.0, 5e-324, 1e-320, 2.2e-308, 1e-300, 1e-250, 1e-200, 1e-30, 1.0, 10.0, 1e30, 1e100, 1e200, 1e250, 1e300,
 ];
@@ -33,11 +33,10 @@ struct Case {
 
 const CASES: usize = 540;
 
-/// The inputs: every shape with both ranks, V from all values or from parts of them, and factors of many
-/// kinds.
+/// The inputs: every shape with both ranks, V from all values or some of them, and many kinds of factors.
 ///
-/// Entirely random factors mostly have a divergence that no f64 holds, so half of the factors come from the
-/// middle.
+/// The divergence of entirely random factors mostly overflows f64, so half of the factors come from the
+/// middle of the range.
 fn cases() -> impl Iterator<Item = Case> {
     let pick = |random: &mut Random, rows: usize, cols: usize, from: &[f64]| {
         Mat::from_fn(rows, cols, |_, _| from[(random.bits() % from.len() as u64) as usize])
@@ -58,7 +57,7 @@ fn cases() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Collects what is wrong, so that one run shows all of it.
+/// Collects all failures, so that one run shows them.
 #[derive(Default)]
 struct Wrong {
     checked: usize,
@@ -73,7 +72,7 @@ impl Wrong {
         }
     }
 
-    /// A divergence and a gap against the truth.
+    /// Compares a divergence and a gap with the reference.
     fn compare(
         &mut self,
         what: &str,
@@ -106,7 +105,7 @@ impl Wrong {
         if std::env::var_os("EXTREMES_ALL").is_some() {
             self.messages.iter().for_each(|m| println!("{m}"));
         }
-        // Evenly spread: neighbours mostly fail for the same reason.
+        // Evenly spaced, because neighbours mostly fail for the same reason.
         let some: Vec<&str> = self.messages.iter().step_by(wrong / 12 + 1).map(|m| m.as_str()).collect();
         assert!(wrong == 0, "{wrong} of {all} checks fail:\n{}", some.join("\n"));
     }
@@ -142,7 +141,7 @@ fn check_certificate(wrong: &mut Wrong, name: &str, v: &Mat<f64>, w: &Mat<f64>, 
 }
 
 #[test]
-fn certificates_are_true() {
+fn certificates_are_valid() {
     let mut wrong = Wrong::default();
     for Case { name, v, w, h } in cases() {
         check_certificate(&mut wrong, &name, &v, &w, &h);
@@ -150,9 +149,9 @@ fn certificates_are_true() {
     wrong.end();
 }
 
-/// One entry, and all values for it and for both factors.
+/// All values for a single entry and for both factors.
 #[test]
-fn certificates_of_single_entries_are_true() {
+fn certificates_of_single_entries_are_valid() {
     let mut wrong = Wrong::default();
     let one = |x: f64| Mat::from_rows(&[&[x]]);
     for v in VALUES {
@@ -166,7 +165,7 @@ fn certificates_of_single_entries_are_true() {
 }
 
 #[test]
-fn decompositions_are_true() {
+fn decompositions_are_certified_correctly() {
     let (mut wrong, mut settled) = (Wrong::default(), 0);
     let settings = DecomposeSettings { tol: 1e-8, max_iter: 400, threads: 1, ..DecomposeSettings::default() };
     for Case { name, v, w, .. } in cases() {
@@ -184,8 +183,7 @@ fn decompositions_are_true() {
             let all = found.columns.iter().all(|c| c.converged);
             wrong.check((found.status == Status::Converged) == all, || format!("{name}: {:?}", found.status));
             for (j, (info, truth)) in found.columns.iter().zip(columns(&v, &w, &found.h)).enumerate() {
-                // The gap belongs to the best dual point on the way, whatever the formula says of these
-                // weights.
+                // The gap belongs to the best dual point found, whatever the formula gives at these weights.
                 let truth = Truth { tame: false, ..truth };
                 let what = format!("{name}, {storage}, column {j}");
                 let describe = || describe(&v, &w, &found.h);
@@ -197,12 +195,12 @@ fn decompositions_are_true() {
         }
     }
     wrong.end();
-    // Infinities everywhere would be true as well.
+    // Infinite values everywhere would pass the checks above.
     assert!(settled >= 1000, "only {settled} columns converged");
 }
 
 #[test]
-fn factorisations_are_true() {
+fn factorisations_are_certified_correctly() {
     let (mut wrong, mut solved) = (Wrong::default(), 0);
     for (number, Case { name, v, .. }) in cases().enumerate() {
         for (place, solver) in SOLVERS.into_iter().enumerate() {
@@ -226,7 +224,7 @@ fn factorisations_are_true() {
         }
     }
     wrong.end();
-    // Errors everywhere would be true as well.
+    // Errors everywhere would pass the checks above.
     assert!(solved >= 4500, "only {solved} factorisations have a finite divergence");
 }
 
@@ -247,9 +245,9 @@ fn check_solution<T: Scalar>(wrong: &mut Wrong, what: &str, v: &Mat<f64>, found:
     });
 }
 
-/// Columns that fill whole registers and several tiles, with an extreme entry here and there.
+/// Columns that fill whole registers and several tiles, with some extreme entries.
 #[test]
-fn long_columns_are_true() {
+fn long_columns_are_certified_correctly() {
     let mut wrong = Wrong::default();
     let settings = DecomposeSettings { tol: 1e-8, max_iter: 400, threads: 1, ..DecomposeSettings::default() };
     for (number, (n, m)) in [(9, 2), (17, 3), (33, 2), (140, 2), (3, 140)].into_iter().enumerate() {
@@ -279,9 +277,9 @@ fn long_columns_are_true() {
     wrong.end();
 }
 
-/// Single precision: the same inputs in its range, which ends at 1.4e-45 and 3.4e38.
+/// The inputs for single precision, whose range ends at 1.4e-45 and 3.4e38.
 #[test]
-fn single_precision_is_true() {
+fn single_precision_is_certified_correctly() {
     let from = [0.0f32, 1e-45, 1e-40, 1.2e-38, 1e-30, 1e-10, 1.0, 10.0, 1e10, 1e30, 1e38];
     let mut wrong = Wrong::default();
     for number in 0..120 {
@@ -320,7 +318,7 @@ fn single_precision_is_true() {
     wrong.end();
 }
 
-/// D and the gaps by plain f64 arithmetic that minds the ends of the range: it shows that the tolerances can
+/// D and the gaps in plain f64 arithmetic that is careful near the limits. It shows that the tolerances can
 /// be met.
 #[test]
 fn careful_arithmetic_meets_the_tolerances() {
@@ -336,7 +334,7 @@ fn careful_arithmetic_meets_the_tolerances() {
     wrong.end();
 }
 
-/// The sums over the columns of D and of the gap, infinite where f64 ends.
+/// The sums over the columns of D and of the gap, infinite on overflow.
 fn careful(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> (f64, f64) {
     let (mut divergence, mut gap) = (0.0, 0.0);
     for j in 0..v.cols() {
@@ -350,7 +348,7 @@ fn careful(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> (f64, f64) {
         let logs: f64 = support.iter().map(|&i| a[i] * log(i)).sum();
         let own = logs - sum + model;
         let own = if own.is_nan() { f64::INFINITY } else { own.max(0.0) };
-        // A quotient of sums, of which none may underflow.
+        // A quotient of sums, none of which may underflow.
         let ratio = |k: usize| {
             let top = w.col(k).iter().fold(0.0, |x: f64, y| x.max(*y));
             let g: f64 = support.iter().map(|&i| w[(i, k)] / top * (a[i] / z[i])).sum();
@@ -370,7 +368,7 @@ fn exactly(x: f64, y: &Big) -> bool {
     (x - round(y)).abs() <= 1e-14 * x.abs()
 }
 
-/// The logarithm of the oracle against that of the crate below it.
+/// The logarithm of the reference against that of the crate it is built on.
 #[test]
 fn the_logarithm_of_the_oracle_is_right() {
     let mut random = Random(5);
@@ -387,7 +385,7 @@ fn the_logarithm_of_the_oracle_is_right() {
     }
 }
 
-/// The optima of the oracle have no duality gap, which proves them.
+/// The optima of the reference have no duality gap, which proves that they are optimal.
 #[test]
 fn the_optima_of_the_oracle_are_optimal() {
     let mut proved = 0;
@@ -408,7 +406,7 @@ fn the_optima_of_the_oracle_are_optimal() {
 
 /// One atom, two entries: ten times ln 2, and four times that for shares of one and three quarters.
 #[test]
-fn the_oracle_knows_what_is_known() {
+fn the_oracle_reproduces_known_values() {
     let w = Mat::from_rows(&[&[1.0], &[1.0]]);
     let column = Column::new(&[0.0, 10.0], &w);
     assert!(exactly(10.0 * 2f64.ln(), &column.optimum().unwrap()));
@@ -436,7 +434,7 @@ fn valid(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> [Truth; 2] {
     truth
 }
 
-/// 5e-324/10 underflows, and its logarithm was −∞.
+/// 5e-324/10 underflows. Its logarithm used to be −∞.
 #[test]
 fn a_subnormal_entry_counts() {
     let v = Mat::from_rows(&[&[10.0, 5e-324], &[10.0, 10.0]]);
@@ -463,7 +461,7 @@ fn a_subnormal_entry_counts_in_a_decomposition() {
     }
 }
 
-/// The quotient 1e-250/1e100 underflows as well, far from subnormal numbers.
+/// The quotient 1e-250/1e100 underflows too, although neither number is close to subnormal.
 #[test]
 fn a_quotient_that_underflows_counts() {
     let v = Mat::from_rows(&[&[1e100, 1e-250], &[1e100, 1e100]]);
@@ -481,13 +479,13 @@ fn a_quotient_that_underflows_counts() {
     }
 }
 
-/// Σa·ln s with s = 0 by underflow is no −∞: D = 10 and the optimum is 0, in H and in W.
+/// If s underflows to 0, Σa·ln s must not become −∞: D = 10 and the optimum is 0, in H and in W.
 #[test]
 fn a_ratio_that_underflows_is_no_certificate() {
     let one = |x: f64| Mat::from_rows(&[&[x]]);
     valid(&one(5e-324), &one(10.0), &one(1.0));
     valid(&one(1e-250), &one(1e100), &one(1.0));
-    // Only the gap suffers here: the second row has D = 10 and could be at 0.
+    // Only the gap is affected here: the second row has D = 10, and its optimum is 0.
     valid(&Mat::from_rows(&[&[1.0], &[5e-324]]), &Mat::from_rows(&[&[1.0], &[10.0]]), &one(1.0));
 }
 
@@ -498,14 +496,13 @@ fn a_gradient_that_underflows_is_no_certificate() {
     let one = |x: f64| Mat::from_rows(&[&[x]]);
     valid(&one(1e-200), &one(1e-150), &one(1e150));
     valid(&one(1e-200), &one(1e150), &one(1e-150));
-    // The other atom keeps g from being zero altogether, but the ratio that is lost is the largest.
+    // The other atom keeps g from being all zero, but the ratio that is lost is the largest.
     let (v, w) = (Mat::from_rows(&[&[1e-200], &[1e-100]]), Mat::from_rows(&[&[1e-150, 0.0], &[0.0, 1.0]]));
     valid(&v, &w, &Mat::from_rows(&[&[1e100], &[1.0]]));
     valid(&v, &w, &Mat::from_rows(&[&[1e149], &[1e10]]));
 }
 
-/// a/z = 1e460 overflows: nothing may be certified by it, but the divergence 1e200·(ln(1e460) − 1) is a
-/// number.
+/// a/z = 1e460 overflows and must not certify anything, but the divergence 1e200·(ln(1e460) − 1) is finite.
 #[test]
 fn a_ratio_that_overflows_has_a_divergence() {
     let one = |x: f64| Mat::from_rows(&[&[x]]);
@@ -514,7 +511,7 @@ fn a_ratio_that_overflows_has_a_divergence() {
     valid(&Mat::from_rows(&[&[1e200], &[1.0]]), &Mat::from_rows(&[&[1e-250], &[1.0]]), &one(1.0));
 }
 
-/// Kᵀ1 = 5e-324 has no digits: g = 1.42·Kᵀ1 is rounded to Kᵀ1, and s to 1.
+/// Kᵀ1 = 5e-324 has only one bit: g = 1.42·Kᵀ1 is rounded to Kᵀ1, and s to 1.
 #[test]
 fn a_subnormal_dictionary_is_no_certificate() {
     let one = |x: f64| Mat::from_rows(&[&[x]]);
@@ -570,7 +567,7 @@ fn a_dictionary_with_an_infinite_sum_has_a_divergence() {
     }
 }
 
-/// Weights that are subnormal have few digits; what is reported belongs to the weights that are given out.
+/// Subnormal weights have few digits. The reported values belong to the returned weights.
 #[test]
 fn subnormal_weights_are_measured_as_they_are() {
     let (v, w) = (Mat::from_rows(&[&[3.0], &[1.0]]), Mat::from_rows(&[&[1e307], &[9e307]]));
@@ -584,8 +581,8 @@ fn subnormal_weights_are_measured_as_they_are() {
     }
 }
 
-/// D = 1e307·ln(1e300) is beyond f64 at the optimum, where every gap is zero: that may be an error, but not
-/// an answer that has converged.
+/// D = 1e307·ln(1e300) overflows at the optimum, where every gap is zero. That may be an error, but must not
+/// count as converged.
 #[test]
 fn nothing_converges_with_an_infinite_divergence() {
     let (v, w) = (Mat::from_rows(&[&[1e307], &[1e-300]]), Mat::from_rows(&[&[1e-300], &[1.0]]));
@@ -603,10 +600,9 @@ fn nothing_converges_with_an_infinite_divergence() {
     }
 }
 
-/// The iterate has converged, but the last normalisation turns 5e-324·W into zero: D of what is returned is
-/// infinite.
+/// The iterate has converged, but the final scaling turns 5e-324·W into zero, so the final D is infinite.
 #[test]
-fn what_is_returned_has_converged_too() {
+fn scaling_at_the_end_does_not_spoil_convergence() {
     let v = Mat::from_rows(&[&[5e-324, 5e-324, 1.0], &[1.0, 5e-324, 5e-324]]);
     for solver in SOLVERS {
         let settings = Settings { solver, max_iter: 50, ..Settings::default() };
@@ -617,9 +613,9 @@ fn what_is_returned_has_converged_too() {
     }
 }
 
-/// The gap of W where its first column does not move.
+/// The gap of W with its first column fixed.
 #[test]
-fn gaps_with_fixed_columns_are_true() {
+fn gaps_with_fixed_columns_are_valid() {
     let mut wrong = Wrong::default();
     for Case { name, v, w, h } in cases().filter(|case| case.w.cols() == 2) {
         let settings = Settings { solver: Solver::Mue, fixed: 1, max_iter: 0, ..Settings::default() };
@@ -637,9 +633,9 @@ fn gaps_with_fixed_columns_are_true() {
     wrong.end();
 }
 
-/// Rows and columns of zeros, and atoms that are zero, next to entries at both ends.
+/// Rows, columns and atoms of zeros, next to entries at both limits.
 #[test]
-fn zero_lines_among_extremes_are_true() {
+fn zero_lines_among_extremes_are_certified_correctly() {
     let v = Mat::from_rows(&[&[0.0, 0.0, 0.0], &[5e-324, 0.0, 10.0], &[1e200, 0.0, 1e-320]]);
     let mut wrong = Wrong::default();
     let w = Mat::from_rows(&[&[0.0, 0.0], &[10.0, 0.0], &[1e30, 0.0]]);

@@ -1,4 +1,4 @@
-//! Some columns of W known and held, the others learned.
+//! Known columns of W are held while the others are learned.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn example() -> (Mat<f64>, Mat<f64>) {
 }
 
 #[test]
-fn known_parts_keep_their_bits_and_the_divergence_falls() {
+fn known_parts_keep_their_bits_and_the_divergence_decreases() {
     let (v, truth) = example();
     for solver in solvers(|spec| spec.holds_parts) {
         for fixed in [1, 2, 5] {
@@ -34,10 +34,10 @@ fn known_parts_keep_their_bits_and_the_divergence_falls() {
     }
 }
 
-/// With H held too the free columns of W are a convex problem: its gap bounds the distance to where a long
-/// run ends.
+/// With H held too, the free columns of W are a convex problem. Its gap bounds the distance to the end of a
+/// long run.
 #[test]
-fn the_gap_is_about_the_columns_that_move() {
+fn the_gap_refers_to_the_moving_columns() {
     let (v, truth) = example();
     let settings = |max_iter| Settings {
         solver: Solver::Mue,
@@ -62,7 +62,7 @@ fn the_gap_is_about_the_columns_that_move() {
 }
 
 #[test]
-fn methods_that_cannot_hold_columns_say_so() {
+fn methods_that_cannot_hold_columns_return_an_error() {
     for solver in Solver::ALL {
         let settings = Settings { fixed: 1, ..settings_of(solver) };
         assert_eq!(settings.validate().is_ok(), solver.spec().holds_parts, "{solver}");
@@ -73,7 +73,7 @@ fn methods_that_cannot_hold_columns_say_so() {
     assert!(factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).is_err());
 }
 
-/// Fixed entries keep their bits however small they are.
+/// Fixed entries keep their bits, however small they are.
 #[test]
 fn tiny_fixed_entries_stay() {
     let (v, _) = example();

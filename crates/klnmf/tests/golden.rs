@@ -1,4 +1,4 @@
-//! The authors' own program as the oracle: their traces to nine digits.
+//! The authors' own program as the reference: its traces to nine digits.
 
 use klnmf::{DecomposeSettings, Info, Mat, Settings, Solver, Update, algorithm_1, decompose, factorize_from};
 use std::fs::File;
@@ -78,7 +78,7 @@ fn norm(k: &Mat<f64>) -> f64 {
     length.sqrt()
 }
 
-/// What one half of Algorithm 2 works on: K, the columns a, their weights x with x̄, and the dual χ.
+/// The operands of one half of Algorithm 2: K, the columns a, their weights x with x̄, and the dual χ.
 struct Half<'a> {
     k: Mat<f64>,
     a: Mat<f64>,
@@ -88,7 +88,7 @@ struct Half<'a> {
 }
 
 impl Half<'_> {
-    /// y ← y/max Kᵀ(−y)/Kᵀ1 where that exceeds `least`.
+    /// y ← y/max Kᵀ(−y)/Kᵀ1 if that exceeds `least`.
     fn project(&mut self, least: f64) {
         let (g, sums) = (product(&self.k.transpose(), &self.chi), self.k.col_sums());
         for j in 0..self.chi.cols() {
@@ -124,7 +124,7 @@ impl Half<'_> {
     }
 }
 
-/// D of every loop of Algorithm 2 as printed, with the sign that converges, in plain loops.
+/// D in every loop of Algorithm 2 as printed, with the sign that converges, in plain loops.
 fn algorithm_2(v: &Mat<f64>, w: Mat<f64>, h: Mat<f64>, loops: usize, inner: usize) -> Vec<f64> {
     let (mut wt, mut h) = (w.transpose(), h);
     let (mut wt_bar, mut h_bar) = (wt.clone(), h.clone());
@@ -151,7 +151,7 @@ fn algorithm_2(v: &Mat<f64>, w: Mat<f64>, h: Mat<f64>, loops: usize, inner: usiz
     trace
 }
 
-/// Columns of W to sum 1, with W̄; the rows of H and H̄ the other way.
+/// Scales the columns of W and W̄ so that those of W sum to 1, and the rows of H and H̄ inversely.
 fn normalize(wt: [&mut Mat<f64>; 2], h: [&mut Mat<f64>; 2]) {
     let sums = wt[0].row_sums();
     for m in wt {
@@ -209,9 +209,9 @@ fn algorithm_1_reaches_strong_duality() {
     }
 }
 
-/// With W fixed Algorithm 2 is Algorithm 1 on every column, and reports the dual value of the χ it carries.
+/// With W fixed, Algorithm 2 is Algorithm 1 on every column, and reports the dual value of its χ.
 #[test]
-fn the_dual_is_the_one_that_is_carried() {
+fn the_reported_dual_value_is_that_of_the_carried_point() {
     for (case, solver) in
         [("counts", Solver::FpaPrinted), ("uniform", Solver::FpaPrinted), ("counts", Solver::FpaAuthors)]
     {

@@ -1,4 +1,4 @@
-//! What must be equal: storages, precisions, thread counts, reported and recomputed numbers.
+//! Values that must be equal: between storages, precisions and thread counts, reported and recomputed.
 
 mod common;
 
@@ -28,10 +28,10 @@ fn run<'a>(v: impl Into<Matrix<'a, f64>>, settings: &Settings) -> Solution<f64> 
 fn dense_and_sparse_agree() {
     let v = example();
     for solver in both() {
-        // Newton takes more steps at a time on sparse data unless it is told.
+        // By default Newton takes more steps at a time on sparse data.
         let settings = Settings { inner: Some(2), max_iter: 50, ..settings_of(solver) };
         let (dense, stored) = (run(&v, &settings), run(&sparse(&v), &settings));
-        // Its quadratic programs end at a threshold, and rounding may decide on which side of it.
+        // Its quadratic programs stop at a threshold, and rounding errors may decide on which side.
         let tolerance = if matches!(solver, Solver::Newton | Solver::Auto) { 1e-6 } else { 1e-10 };
         let (a, b) = (dense.info.divergence, stored.info.divergence);
         assert!(close(a, b, tolerance), "{solver:?} {a} {b}");
@@ -43,7 +43,7 @@ fn every_storage_gives_the_same_bits() {
     let v = example();
     let by_columns = sparse(&v);
     let by_rows = Sparse::reordered(by_columns.view()).unwrap();
-    // The entries of every column backwards, one of them in two halves, and a zero.
+    // The entries of every column in reverse order, one of them in two halves, and a zero.
     let untidy = {
         let (mut ptr, mut idx, mut val) = (vec![0], vec![], vec![]);
         for j in 0..v.cols() {
@@ -125,7 +125,7 @@ fn precisions_agree() {
 #[test]
 fn reported_numbers_are_recomputed() {
     let v = example();
-    // The divergence of the paper's programs is another one.
+    // The paper's programs report another divergence.
     for solver in solvers(|spec| spec.epsilon == 0.0) {
         let found = run(&v, &Settings { max_iter: 35, ..settings_of(solver) });
         let divergence = naive_divergence(&v, &found.w, &found.h);
@@ -134,7 +134,7 @@ fn reported_numbers_are_recomputed() {
             continue;
         }
         assert!(close(found.info.divergence, divergence, 1e-12), "{solver:?}");
-        // No gap is larger than the divergence: of the column where that is known, of the whole for W.
+        // No gap exceeds the divergence: that of the column if known, for W that of the whole.
         let column = |j: usize| {
             let only = |m: &Mat<f64>| Mat::from_fn(m.rows(), 1, |i, _| m[(i, j)]);
             naive_divergence(&only(&v), &found.w, &only(&found.h))
@@ -158,7 +158,7 @@ fn reported_numbers_are_recomputed() {
 }
 
 #[test]
-fn a_divergence_that_never_rises_does_not() {
+fn the_divergence_never_increases_where_promised() {
     let steady = solvers(|spec| spec.never_rises);
     for seed in 0..5 {
         let v = Random(70 + seed).counts(30, 50, 0.3, 100.0);
@@ -174,7 +174,7 @@ fn a_divergence_that_never_rises_does_not() {
             let (w, h) = init(&v, 7, &Settings { seed, ..Settings::default() }).unwrap();
             let mut last = f64::INFINITY;
             factorize_from(&v, w, h, &settings, |info| {
-                // The early accesses of auto are in f32.
+                // The early iterations of auto run in f32.
                 let single = solver == Solver::Auto && mixed.is_none();
                 let rounding = if single { 1e-7 * info.sum } else { 1e-12 * last };
                 assert!(info.divergence <= last + rounding, "{solver:?}: {last} to {}", info.divergence);
@@ -196,7 +196,7 @@ fn atoms_sum_to_one_and_the_model_to_the_data() {
 }
 
 #[test]
-fn growing_keeps_the_divergence_and_most_go_on() {
+fn growing_keeps_the_divergence_and_solvers_use_the_new_atoms() {
     let v = Random(3).matrix(30, 60, 0.0, 50.0);
     let small = factorize(&v, 3, &Settings { max_iter: 300, ..Settings::default() }).unwrap();
     let (w, h) = grow(&small.w, &small.h, 6, 1).unwrap();
@@ -210,10 +210,10 @@ fn growing_keeps_the_divergence_and_most_go_on() {
     for solver in [Solver::Auto, Solver::Fpa, Solver::Newton] {
         let more = go_on(solver);
         assert!(more.info.divergence < 0.9 * grown, "{solver:?} {} from {grown}", more.info.divergence);
-        assert!((3..6).all(|k| more.w.col(k).iter().any(|x| *x > 0.0)), "{solver:?} leaves the zeros");
+        assert!((3..6).all(|k| more.w.col(k).iter().any(|x| *x > 0.0)), "{solver:?} does not leave zero");
     }
     let mu = go_on(Solver::Mu);
-    assert!((3..6).all(|k| mu.w.col(k).iter().all(|x| *x == 0.0)), "mu cannot");
+    assert!((3..6).all(|k| mu.w.col(k).iter().all(|x| *x == 0.0)), "mu must not leave zero");
     assert!(mu.info.divergence > 0.99 * grown);
 }
 
@@ -259,7 +259,7 @@ fn seeds_matter_and_repeat() {
     let start = |seed| init(&v, 3, &Settings { seed, ..Settings::default() }).unwrap();
     assert_eq!(start(1), start(1));
     assert_ne!(start(1), start(2));
-    // The stream is part of the contract: a model must be reproducible by a later version.
+    // The random stream is part of the contract: later versions must reproduce a model.
     let (w, _) = init(&Mat::from_rows(&[&[1.0]]), 1, &Settings { seed: 42, ..Settings::default() }).unwrap();
     assert!(close(w[(0, 0)], PINNED, 1e-15), "{:?}", w[(0, 0)]);
 }
@@ -267,7 +267,7 @@ fn seeds_matter_and_repeat() {
 const PINNED: f64 = 0.6049857738509998;
 
 #[test]
-fn converged_means_that_the_factors_given_out_are_within_the_tolerance() {
+fn converged_results_are_within_the_tolerance() {
     for seed in 0..5 {
         let v = Random(90 + seed).counts(25, 40, 0.2, 60.0);
         for solver in both() {
@@ -281,9 +281,9 @@ fn converged_means_that_the_factors_given_out_are_within_the_tolerance() {
     }
 }
 
-/// A method may stand somewhere worse than what it has shown last: that is not what is given out.
+/// The current iterate of a method may be worse than its last report, and must then not be returned.
 #[test]
-fn what_is_given_out_is_no_worse_than_what_was_shown() {
+fn the_result_is_no_worse_than_the_last_report() {
     for seed in 0..8 {
         let v = Random(70 + seed).counts(20, 30, 0.3, 40.0);
         for solver in both() {

@@ -6,7 +6,7 @@ use common::{Random, product};
 use klnmf::{Info, Mat, Settings, Solution, Solver, Status, factorize, factorize_from};
 use std::ops::ControlFlow;
 
-/// Three parts that do not look alike, and some noise.
+/// Three distinct parts, and some noise.
 fn example() -> Mat<f64> {
     let (w, h) = (Random(1).matrix(40, 3, 0.0, 5.0), Random(2).matrix(3, 60, 0.0, 5.0));
     let (model, noise) = (product(&w, &h), Random(3).matrix(40, 60, 0.5, 1.5));
@@ -18,19 +18,19 @@ fn run(v: &Mat<f64>, settings: &Settings) -> Solution<f64> {
 }
 
 #[test]
-fn it_ends_where_f64_ends() {
+fn mixed_precision_reaches_the_optimum_of_f64() {
     let v = example();
     for solver in [Solver::Auto, Solver::Newton, Solver::Mue, Solver::Mu, Solver::Fpa] {
         let settings = |mixed| Settings { solver, mixed, max_iter: 1500, tol: 0.0, ..Settings::default() };
         let (plain, mixed) = (run(&v, &settings(Some(false))), run(&v, &settings(Some(true))));
         let (a, b) = (plain.info.divergence, mixed.info.divergence);
         assert!((a - b).abs() <= 1e-6 * a, "{solver:?} {a} {b}");
-        assert_ne!(plain.w, mixed.w, "{solver:?} took the same way in both");
+        assert_ne!(plain.w, mixed.w, "{solver:?} took the same steps in both");
     }
 }
 
 #[test]
-fn auto_goes_on_where_f32_must_stop() {
+fn auto_continues_where_f32_stalls() {
     let v = example();
     let settings = Settings { tol: 1e-9, max_iter: 3000, ..Settings::default() };
     let found = run(&v, &settings);
@@ -61,7 +61,7 @@ fn what_converged_is_within_the_tolerance_after_normalising() {
 }
 
 #[test]
-fn numbers_out_of_reach_of_f32_are_worked_in_f64() {
+fn numbers_outside_the_range_of_f32_are_computed_in_f64() {
     for scale in [1e-30, 1e-200, 1e30, 1e200] {
         let v = Mat::from_fn(40, 60, |i, j| scale * example()[(i, j)]);
         let settings = |mixed| Settings { mixed, max_iter: 60, tol: 0.0, ..Settings::default() };
@@ -73,7 +73,7 @@ fn numbers_out_of_reach_of_f32_are_worked_in_f64() {
 }
 
 #[test]
-fn going_on_from_a_solution_loses_nothing() {
+fn continuing_from_a_solution_does_not_increase_the_divergence() {
     let v = example();
     let first = run(&v, &Settings { mixed: Some(false), tol: 1e-12, max_iter: 3000, ..Settings::default() });
     for max_iter in [1, 5, 10, 11, 40] {
@@ -85,9 +85,9 @@ fn going_on_from_a_solution_loses_nothing() {
     }
 }
 
-/// One entry of V that is positive where the product has come to zero makes the divergence infinite.
+/// A single entry of V that is positive where the product is zero makes the divergence infinite.
 #[test]
-fn newton_finds_its_way_around_zeros_of_the_product() {
+fn newton_recovers_from_zeros_of_the_product() {
     for seed in 0..10 {
         // Images of bars: most entries are zero in most parts.
         let w = Mat::from_fn(36, 6, |i, k| if i / 6 == k { 50.0 } else { 0.0 });
@@ -103,10 +103,10 @@ fn newton_finds_its_way_around_zeros_of_the_product() {
     }
 }
 
-/// Where all its steps raise the divergence, Newton must fall back to a method that can leave zero: without
-/// that it stands still for good on each of these.
+/// If all its steps increase the divergence, Newton must fall back to a method that can leave zero. Without
+/// this it gets stuck for good on each of these.
 #[test]
-fn newton_does_not_freeze_on_zeros() {
+fn newton_does_not_get_stuck_at_zeros() {
     for (data, scale, seed) in
         [(1, 1.0, 13), (15, 1.0, 17), (24, 1.0, 3), (24, 1.0, 12), (7, 4.0, 16), (33, 4.0, 0)]
     {

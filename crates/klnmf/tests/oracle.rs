@@ -34,7 +34,7 @@ fn a_generic_convex_solver_finds_the_same_optimum() {
                 a * (a / z).ln()
             };
             let theirs = linear - sum + a.iter().zip(&rows).map(log).sum::<f64>();
-            // Theirs is feasible, so the certificate bounds it; and it is as good as ours to their tolerance.
+            // Theirs is feasible, so the certificate bounds it, and it equals ours to their tolerance.
             assert!(
                 theirs >= info.divergence - info.gap - 1e-9 * sum,
                 "{theirs} below {}",

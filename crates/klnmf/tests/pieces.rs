@@ -1,5 +1,4 @@
-//! A half-step is a pure function of its columns: cut at multiples of 64, the pieces give the bits of the
-//! whole.
+//! A half-step is a pure function of its columns: pieces cut at multiples of 64 give the same bits.
 
 mod common;
 
@@ -21,7 +20,7 @@ fn cuts(random: &mut Random, n: usize) -> Vec<usize> {
 
 type Outcome<S> = (Vec<S>, Vec<Column>, Vec<f64>);
 
-/// Two half-steps in a row, so that the state of the columns matters, on the whole or on pieces.
+/// Makes two half-steps in a row, so that the state of the columns matters, on the whole or on pieces.
 fn run<T: Scalar, S: Scalar>(
     name: &str,
     piece: impl Fn(usize, usize) -> Option<(Mat<T>, Option<Sparse<T>>)>,
@@ -43,7 +42,7 @@ fn run<T: Scalar, S: Scalar>(
         weights.extend_from_slice(x.as_slice());
         columns.extend(state);
     }
-    // The sums of the two half-steps of each piece, in the order of the columns.
+    // The sums of the two half-steps of each piece, in column order.
     let mut in_order = [vec![], vec![]];
     let mut at = 0;
     for cut in cuts.windows(2) {
@@ -86,14 +85,14 @@ fn pieces_give_the_bits_of_the_whole() {
     for (p, n, r) in [(30, 200, 5), (7, 500, 3), (450, 130, 9), (1, 70, 1)] {
         same_bits::<f64, f64>(p, n, r);
         same_bits::<f32, f32>(p, n, r);
-        // f64 converted block by block to f32.
+        // f64 data, converted block by block to f32.
         same_bits::<f64, f32>(p, n, r);
     }
 }
 
 /// One multiplicative update against its formula.
 #[test]
-fn a_half_step_is_what_it_says() {
+fn a_multiplicative_half_step_matches_its_formula() {
     let mut random = Random(3);
     let (v, kt, x) =
         (random.counts(20, 9, 0.3, 9.0), random.matrix(4, 20, 0.1, 1.0), random.matrix(4, 9, 0.1, 1.0));
@@ -136,7 +135,7 @@ fn every_level_passes() {
 }
 
 #[test]
-fn what_a_half_step_cannot_do_is_an_error() {
+fn invalid_half_steps_are_errors() {
     let (v, kt) = (Mat::from_fn(5, 3, |i, j| (i + j) as f64), Mat::from_fn(2, 5, |_, _| 1.0));
     let run = |v: &Mat<f64>, name: &str, steps, held| {
         let (mut x, mut columns) = (Mat::from_fn(2, 3, |_, _| 1.0), [Column::default(); 3]);

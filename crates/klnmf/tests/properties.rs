@@ -1,4 +1,4 @@
-//! Random shapes and contents: every call ends in an error or in finite, certified factors.
+//! Random shapes and contents: every call returns an error or finite, certified factors.
 
 mod common;
 
@@ -6,7 +6,7 @@ use klnmf::{DecomposeSettings, Mat, Settings, Solver, Sparse, decompose, factori
 use proptest::prelude::*;
 use proptest::test_runner::{FailurePersistence, FileFailurePersistence, RngSeed, TestRunner};
 
-/// Matrices from 1 × 1 to 9 × 9 with many zeros, whole empty lines, and entries of very different size.
+/// Matrices from 1 × 1 to 9 × 9 with many zeros, empty rows and columns, and entries of very different size.
 fn matrices() -> impl Strategy<Value = Mat<f64>> {
     let entry = prop_oneof![4 => Just(0.0), 4 => 1.0..10.0, 1 => Just(1e-30), 1 => Just(1e12)];
     (1usize..9, 1usize..9).prop_flat_map(move |(n, m)| {
@@ -14,12 +14,12 @@ fn matrices() -> impl Strategy<Value = Mat<f64>> {
     })
 }
 
-/// Where failing cases are recorded, and read again in every run. The path is spelled out because proptest
-/// looks for a `lib.rs` above the source file, and there is none above tests.
+/// The file in which failing cases are recorded and from which they are replayed. The path is explicit
+/// because proptest looks for a `lib.rs` above the source file, and there is none above the tests.
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/properties.proptest-regressions");
 
-/// The same cases in every run after those on record, so that a change is judged by nothing but itself;
-/// PROPTEST_RNG_SEED and PROPTEST_CASES look further.
+/// After the recorded cases, the same cases in every run, so that a failure is due to the change under test.
+/// PROPTEST_RNG_SEED and PROPTEST_CASES search further.
 fn config() -> ProptestConfig {
     let config = ProptestConfig::default();
     let rng_seed =
@@ -30,7 +30,7 @@ fn config() -> ProptestConfig {
     ProptestConfig { cases, rng_seed, failure_persistence, ..config }
 }
 
-/// A runner with this configuration runs every case of the record, and then the others.
+/// A runner with this configuration runs every recorded case, and then the others.
 #[test]
 fn recorded_cases_are_replayed() {
     let record = std::fs::read_to_string(RECORDED).unwrap();
@@ -71,8 +71,7 @@ proptest! {
                 let naive = common::naive_divergence(&v, &found.w, &found.h);
                 prop_assert!((found.info.divergence - naive).abs() <= 1e-9 * scale, "{solver:?} {} {naive}", found.info.divergence);
             }
-            // The others decide by the sign of a change, which rounding may turn; from there they go another
-            // way.
+            // The others decide by the sign of a change, which rounding errors may flip.
             if solver == Solver::Mu {
                 let (a, b) = (found.info.divergence, stored.info.divergence);
                 prop_assert!((a - b).abs() <= 1e-6 * scale, "dense {a}, sparse {b}");

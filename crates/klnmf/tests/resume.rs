@@ -1,4 +1,4 @@
-//! A run that is cut and continued gives the same bits as one that is not.
+//! A run that is interrupted and resumed gives the same bits as an uninterrupted one.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn to_end<T: Scalar>(run: Run<'_, T>) -> Solution<T> {
     run.to_end(|_| ControlFlow::Continue(())).unwrap()
 }
 
-/// Cuts a run after every sweep and continues each of the states to the end.
+/// Interrupts a run after every round and resumes from each of the states.
 fn cut_everywhere<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, settings: &Settings) {
     let problem = Problem::new(v, 2).unwrap();
     let (w, h) = problem.init(4, settings).unwrap();
@@ -27,7 +27,7 @@ fn cut_everywhere<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, settings: &Setting
     while run.ended().is_none() {
         run.sweep();
         cuts += 1;
-        // Every third cut: a run of its own takes time.
+        // Only every third, because each resumed run takes time.
         if cuts % 3 == 1 {
             let resumed = to_end(problem.resume(&run.state(), settings).unwrap());
             let what = format!("{} cut after sweep {cuts}", settings.solver);
@@ -46,7 +46,7 @@ fn cut_everywhere<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, settings: &Setting
 }
 
 #[test]
-fn every_solver_goes_on_to_the_same_bits() {
+fn every_solver_resumes_to_the_same_bits() {
     let v = Random(5).counts(30, 45, 0.5, 20.0);
     for solver in Solver::ALL {
         for mixed in [None, Some(false), Some(true)] {
@@ -61,7 +61,7 @@ fn every_solver_goes_on_to_the_same_bits() {
 }
 
 #[test]
-fn held_parts_and_fixed_factors_go_on_too() {
+fn held_parts_and_fixed_factors_resume_too() {
     let v = Random(6).counts(30, 45, 0.3, 20.0);
     for solver in Solver::ALL {
         for update in [Update::H, Update::W] {
@@ -73,7 +73,7 @@ fn held_parts_and_fixed_factors_go_on_too() {
     }
 }
 
-/// The tolerance is tested at the same moments, so a run that is cut also ends at the same iteration.
+/// The tolerance is tested at the same iterations, so a resumed run also ends at the same one.
 #[test]
 fn a_tolerance_ends_both_at_the_same_iteration() {
     let v = Random(7).counts(25, 40, 0.2, 30.0);
@@ -82,9 +82,9 @@ fn a_tolerance_ends_both_at_the_same_iteration() {
     }
 }
 
-/// A run that came to its limit goes on with a higher one as if it had had that from the start. The limits
-/// before a multiple of ten are for `auto`: told of its progress there, and again one iteration later, it
-/// would leave f32 too early.
+/// A run that reached its limit continues with a higher one as if that had been the limit from the start. The
+/// limits just below a multiple of ten are for `auto`: if progress were reported there and again one
+/// iteration later, it would leave f32 too early.
 #[test]
 fn a_higher_limit_continues_a_finished_run() {
     let v = Random(9).counts(30, 45, 0.1, 20.0);

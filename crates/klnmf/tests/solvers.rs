@@ -1,4 +1,4 @@
-//! Every solver is what its row says.
+//! Every solver matches its row in the table.
 
 mod common;
 
@@ -15,13 +15,13 @@ fn names_are_read_as_they_are_written() {
         assert_eq!(solver.to_string(), solver.name());
         assert_eq!(solver.name(), solver.spec().name);
         assert_eq!(solver.name().parse(), Ok(solver));
-        assert_eq!(format!("{solver:<15}|"), format!("{:<15}|", solver.name()), "names fill columns");
+        assert_eq!(format!("{solver:<15}|"), format!("{:<15}|", solver.name()), "names are padded");
     }
     assert_eq!(Solver::ALL[0], Solver::default());
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_the_known_ones() {
+fn an_unknown_name_lists_the_known_ones() {
     for name in ["", "Auto", "cd", "auto ", "paper"] {
         let error = name.parse::<Solver>().unwrap_err();
         assert!(matches!(&error, Error::UnknownSolver { name: asked } if asked == name), "{error:?}");
@@ -43,7 +43,7 @@ fn help_is_one_plain_sentence() {
 }
 
 #[test]
-fn a_loop_has_as_many_steps_as_the_row_says() {
+fn a_round_has_as_many_steps_as_the_table_says() {
     let v = Random(1).counts(12, 15, 0.2, 9.0);
     for solver in Solver::ALL {
         let settings = Settings { max_iter: 10, tol: 0.0, check_every: Some(1), ..settings_of(solver) };
@@ -59,9 +59,9 @@ fn a_loop_has_as_many_steps_as_the_row_says() {
     }
 }
 
-/// From an H with zeros that a better H would not have.
+/// Starts from an H with zeros that a better H would not have.
 #[test]
-fn zeros_stay_where_the_row_says_so() {
+fn zeros_stay_where_the_table_says_so() {
     let (w, h) = (Random(2).matrix(12, 3, 0.1, 3.0), Random(3).matrix(3, 15, 0.5, 3.0));
     let v = common::product(&w, &h);
     let zero = |_: usize, j: usize| j.is_multiple_of(2);
@@ -75,12 +75,12 @@ fn zeros_stay_where_the_row_says_so() {
 }
 
 #[test]
-fn the_authors_admm_wants_its_penalty() {
+fn the_authors_admm_needs_a_penalty() {
     let v = Random(4).counts(5, 6, 0.2, 9.0);
     let settings = Settings { solver: Solver::AdmmAuthors, ..Settings::default() };
     for error in [settings.validate().unwrap_err(), factorize(&v, 2, &settings).unwrap_err()] {
         assert!(matches!(&error, Error::Setting { name: "rho", value, .. } if value == "none"), "{error:?}");
-        assert!(error.to_string().contains("give one, 10 say"), "{error}");
+        assert!(error.to_string().contains("give one, such as 10"), "{error}");
     }
     assert!(factorize(&v, 2, &Settings { rho: Some(2.0), max_iter: 5, ..settings }).is_ok());
 }
@@ -101,7 +101,7 @@ fn the_papers_divergence_is_reported_for_its_programs() {
 }
 
 #[test]
-fn the_precision_is_the_one_of_the_work() {
+fn the_reported_precision_is_that_of_the_computation() {
     let v = Random(5).counts(30, 40, 0.3, 20.0);
     let used = |found: klnmf::Result<Solution<f64>>| found.unwrap().info.precision;
     let mixed = Settings { mixed: Some(true), max_iter: 2000, tol: 1e-9, ..Settings::default() };
@@ -110,7 +110,7 @@ fn the_precision_is_the_one_of_the_work() {
     let single = factorize(&v.cast::<f32>(), 4, &mixed).unwrap();
     assert_eq!(single.info.precision, Precision::F32);
 
-    // Where the library declines f32.
+    // Here the library declines f32.
     let tiny = Mat::from_fn(30, 40, |i, j| if i + j == 0 { 1e-30 } else { v[(i, j)] });
     assert_eq!(used(factorize(&tiny, 4, &mixed)), Precision::F64);
     assert_eq!(used(factorize(&v, 4, &Settings { update: Update::H, ..mixed.clone() })), Precision::F64);

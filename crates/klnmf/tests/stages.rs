@@ -1,5 +1,5 @@
-//! Each stage of `decompose` and each safeguard of a half-step on its own: all of them together hide a broken
-//! one.
+//! Each stage of `decompose` and each safeguard of a half-step alone, because together they would hide a
+//! broken one.
 
 mod common;
 
@@ -19,22 +19,22 @@ fn solve(known: &Known, stages: Stages, tol: f64, max_iter: usize) -> Decomposit
     found
 }
 
-/// The most steps that a column took, if all have converged.
+/// The most steps of any column, if all have converged.
 fn steps(found: &Decomposition<f64>) -> usize {
     assert_eq!(found.unconverged(), 0, "gap {:e}", found.gap());
     found.columns.iter().map(|c| c.iterations).max().unwrap()
 }
 
 #[test]
-fn sweeps_alone_settle_columns_in_few_steps() {
+fn sweeps_alone_solve_columns_in_few_steps() {
     for zeros in [false, true] {
         let known = known_optimum(1, 60, 20, 6, 4, zeros);
         assert!(steps(&solve(&known, SWEEPS, 1e-6, 100)) <= 100);
     }
 }
 
-/// Newton's method squares the gap with every step, so a tolerance near rounding takes only a few. Alone it may
-/// stop where its line search finds nothing better, which the sweeps mend.
+/// Newton's method converges quadratically, so a tolerance near rounding error takes only a few more steps.
+/// Alone it may stop when its line search finds no decrease, which the sweeps make up for.
 #[test]
 fn free_set_newton_alone_reaches_the_last_digits() {
     for zeros in [false, true] {
@@ -52,10 +52,9 @@ fn the_primal_dual_stage_alone_converges() {
     }
 }
 
-/// One Newton step on one weight is x − F'/F'', over all rows: more of them than a chunk holds, and not a
-/// multiple of anything.
+/// One Newton step on one weight is x − F'/F'' over all rows, at and beyond the size of a chunk.
 #[test]
-fn a_newton_step_sees_every_row() {
+fn a_newton_step_uses_every_row() {
     for p in [383, 384, 385, 1003, 2311] {
         let mut random = Random(p as u64);
         let (v, kt, x) =
@@ -76,7 +75,7 @@ fn a_newton_step_sees_every_row() {
     }
 }
 
-/// A column that a step would bring to zero although it has data goes back a tenth of the way.
+/// If a step would make a column with data vanish, it goes back a tenth of the way.
 #[test]
 fn a_newton_step_that_vanishes_goes_back() {
     let (v, kt) = (Mat::from_rows(&[&[1.0]]), Mat::from_rows(&[&[1.0]]));
@@ -94,11 +93,11 @@ fn a_gap_is_never_larger_than_the_divergence() {
         Mat::from_rows(&[&[1.0], &[1e-6]]),
     );
     let known = certificate(&v, &w, &h, 1).unwrap();
-    // The formula alone says 26.6.
+    // The formula alone gives 26.6.
     assert!((known.divergence - 12.8155).abs() < 1e-3 && known.gap_h == known.divergence, "{known:?}");
 }
 
-/// Without the adaptation of its primal weight the stage takes 17380 steps for these columns, with it 3380.
+/// Without adaptation of its primal weight the stage takes 17380 steps for these columns, with it 3380.
 #[test]
 fn primal_weights_adapt_to_their_columns() {
     let found = solve(&known_optimum(4, 100, 8, 20, 8, true), PRIMAL_DUAL, 1e-9, 20_000);
@@ -106,9 +105,9 @@ fn primal_weights_adapt_to_their_columns() {
     assert!(found.columns.iter().map(|c| c.iterations).sum::<usize>() < 6000);
 }
 
-/// A weight whose share of the column is below the rounding of its sum becomes zero, not a tiny number.
+/// A weight whose contribution is below the rounding error of the column's sum becomes exactly zero.
 #[test]
-fn weights_on_their_way_to_zero_arrive_there() {
+fn vanishing_weights_become_zero() {
     let (v, kt) = (Mat::from_rows(&[&[1e6], &[1e3]]), Mat::from_rows(&[&[1.0, 1e-3], &[0.0, 1.0]]));
     let floor = 1e-3 * f64::EPSILON * 1.001e6;
     for n in 1..200 {
@@ -118,9 +117,9 @@ fn weights_on_their_way_to_zero_arrive_there() {
     }
 }
 
-/// Columns that go well take larger primal steps.
+/// While the divergence of a column decreases, its primal steps grow.
 #[test]
-fn primal_weights_grow_while_the_divergence_falls() {
+fn primal_weights_grow_while_the_divergence_decreases() {
     let known = known_optimum(5, 60, 12, 6, 4, false);
     let (kt, mut x) = (known.w.transpose(), Mat::from_fn(6, 12, |_, _| 1.0));
     let mut columns = vec![Column::default(); 12];
@@ -131,14 +130,13 @@ fn primal_weights_grow_while_the_divergence_falls() {
     assert!(columns.iter().all(|c| c.weight <= 8.0));
 }
 
-/// A thread that waits until a `Decomposer` has packed its dictionary may begin another decomposition with
-/// it.
+/// A thread that waits for a `Decomposer` to pack its dictionary may start another decomposition.
 #[test]
 fn a_decomposer_serves_a_pool() {
     let mut random = Random(9);
     let (w, v) = (random.matrix(50_000, 20, 0.1, 1.0), random.counts(50_000, 1, 0.2, 9.0));
-    // It has a thread of its own, being made outside of the pool. The thread of the pool waits for that one,
-    // and begins what comes meanwhile.
+    // The decomposer has a thread of its own, because it is created outside the pool. The pool's thread waits
+    // for that one, and meanwhile starts other jobs.
     let shared = std::sync::Arc::new((klnmf::Decomposer::new(&w, 1).unwrap(), v));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let settings = DecomposeSettings { tol: 1.0, max_iter: 1, ..DecomposeSettings::default() };
@@ -154,10 +152,10 @@ fn a_decomposer_serves_a_pool() {
     }
 }
 
-/// The dual point that the steps carry proves more than the one made from the weights: with that alone the gaps
-/// after sixty steps are 0.020 and 1.02, with both 0.0078 and 0.52.
+/// The dual point of the steps gives a better bound than the one computed from the weights. With the latter
+/// alone the gaps after sixty steps are 0.020 and 1.02, with both 0.0078 and 0.52.
 #[test]
-fn the_dual_point_of_the_steps_counts() {
+fn the_dual_point_of_the_steps_tightens_the_gap() {
     for (known, gap) in
         [(known_optimum(1, 60, 8, 6, 4, false), 0.012), (known_optimum(4, 40, 8, 12, 5, true), 0.75)]
     {

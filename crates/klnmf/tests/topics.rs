@@ -1,4 +1,4 @@
-//! Topic models: projections, the two routes to the weights, certificates, recovery.
+//! Topic models: projections, both ways to the weights, certificates, recovery of known topics.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn go_on<I>(_: &I) -> ControlFlow<()> {
 /// The nearest point of the simplex, by trying every support.
 fn brute_force(z: &[f64]) -> Vec<f64> {
     let r = z.len();
-    // A constant does not matter.
+    // Subtracting a constant does not change the result.
     let most = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let z: Vec<f64> = z.iter().map(|z| z - most).collect();
     let candidates = (1u32..1 << r).filter_map(|support| {
@@ -36,7 +36,7 @@ fn projections_are_the_nearest_points() {
     let mut random = Random(1);
     for r in 1..9 {
         for scale in [1e-3, 0.5, 1.0, 30.0] {
-            // Nineteen columns: two full groups of lanes and a part.
+            // Nineteen columns: two full groups of lanes and a partial one.
             let z = Mat::from_fn(
                 r,
                 19,
@@ -54,8 +54,8 @@ fn projections_are_the_nearest_points() {
     }
 }
 
-/// Large numbers lose nothing: the result lies on the simplex, and what differs from the largest by more than
-/// 1 is zero.
+/// Large numbers lose no accuracy: the result lies on the simplex, and entries more than 1 below the largest
+/// are zero.
 #[test]
 fn projections_of_large_numbers_lie_on_the_simplex() {
     for scale in [1e3, 1e10, 1e17] {
@@ -74,7 +74,7 @@ fn projections_of_large_numbers_lie_on_the_simplex() {
     }
 }
 
-/// Breakpoints that grow a hundredfold from one to the next make Newton's method pass them one by one.
+/// Breakpoints that grow a hundredfold each, so that Newton's method passes them one by one.
 #[test]
 fn projections_with_many_pieces_are_exact() {
     let r = 60;
@@ -85,7 +85,7 @@ fn projections_with_many_pieces_are_exact() {
     let mut x = z.clone();
     project_onto_simplex(&mut x);
     for j in 0..3 {
-        // All but the first three are far away.
+        // All except the first three are far away.
         let exact = brute_force(&z.col(j)[..3]);
         for k in 0..r {
             let exact = exact.get(k).copied().unwrap_or(0.0);
@@ -143,7 +143,7 @@ fn known_topics_are_recovered() {
     }
 }
 
-/// The projection route and the Poisson route end at the same likelihood.
+/// Projection and Poisson factorisation reach the same likelihood.
 #[test]
 fn both_routes_have_the_same_optimum() {
     let (v, truth) = corpus(4, 60, 40, 5, 80);
@@ -174,7 +174,7 @@ fn both_routes_have_the_same_optimum() {
     }
 }
 
-/// ln of the posterior of a document, by its definition.
+/// The log-posterior of a document, by its definition.
 fn log_posterior(a: &[f64], topics: &Mat<f64>, x: &[f64], alpha: f64) -> f64 {
     let fit: f64 = (0..a.len())
         .filter(|i| a[*i] > 0.0)
@@ -192,13 +192,13 @@ fn certificates_bound_the_distance_to_the_best_weights() {
         let rough = topic_weights(&v, &truth, &settings(1e-2), &|_| ()).unwrap();
         let fine = topic_weights(&v, &truth, &settings(1e-9), &|_| ()).unwrap();
         assert_eq!(fine.unconverged, 0);
-        assert!(rough.gaps.iter().any(|gap| *gap > 1e-6), "all are exact already: this would test nothing");
+        assert!(rough.gaps.iter().any(|gap| *gap > 1e-6), "all gaps are tiny, so this tests nothing");
         for j in 0..30 {
             let value = |x: &[f64]| log_posterior(v.col(j), &truth, x, alpha);
             let (best, here) = (value(fine.weights.col(j)), value(rough.weights.col(j)));
             assert!(rough.gaps[j] >= best - here - 1e-9, "{alpha} {j}: {} {}", rough.gaps[j], best - here);
             assert!((fine.weights.col_sums()[j] - 1.0).abs() < 1e-12);
-            // Expectation maximisation from there gains no more than the certificate allows.
+            // From there, expectation maximisation gains no more than the certificate allows.
             let mut x = fine.weights.col(j).to_vec();
             for _ in 0..200 {
                 let ratio = |i: usize| v[(i, j)] / (0..4).map(|k| truth[(i, k)] * x[k]).sum::<f64>();
@@ -234,8 +234,8 @@ fn conversions_are_exact() {
     }
 }
 
-/// At a Poisson optimum the documents' sums are those of the model, so the likelihood of the topic model is
-/// that of D.
+/// At a Poisson optimum the sums of documents and model agree, so the likelihood of the topic model follows
+/// from D.
 #[test]
 fn likelihood_and_divergence_agree() {
     let (v, _) = corpus(7, 40, 30, 3, 50);
@@ -254,7 +254,7 @@ fn likelihood_and_divergence_agree() {
 }
 
 #[test]
-fn the_smoothed_objective_falls_and_is_what_it_claims() {
+fn the_smoothed_objective_decreases_and_is_reported_correctly() {
     let (v, _) = corpus(8, 50, 40, 4, 60);
     let (alpha, beta) = (0.2, 0.05);
     let settings = TopicSettings {
@@ -322,7 +322,7 @@ fn degenerate_corpora_have_defined_answers() {
     assert!(topics(&v, 2, &TopicSettings { topic_prior: -1.0, ..TopicSettings::default() }, go_on).is_err());
 }
 
-/// The default works in f32: it ends where f64 ends.
+/// The default computes in f32, and reaches the optimum of f64.
 #[test]
 fn single_precision_suffices_for_the_default_tolerance() {
     let (v, _) = corpus(11, 80, 60, 4, 80);
@@ -335,7 +335,7 @@ fn single_precision_suffices_for_the_default_tolerance() {
 }
 
 #[test]
-fn limits_are_honoured_and_the_weights_are_found_all_the_same() {
+fn weights_are_computed_even_at_a_limit() {
     let (v, _) = corpus(12, 80, 60, 4, 80);
     for max_iter in [0, 1, 5, 20, 21, 25] {
         let settings = TopicSettings { max_iter, tol: 0.0, ..TopicSettings::default() };

@@ -1,5 +1,5 @@
-//! V or Vᵀ by columns in memory, handed out as blocks: a panel of dense columns with all of the dictionary,
-//! or single sparse columns with the rows of the dictionary at their entries, gathered.
+//! V or Vᵀ by columns in memory, passed on as blocks: a panel of dense columns with the whole dictionary, or
+//! single sparse columns with the rows of the dictionary gathered at their entries.
 
 use super::{Block, Blocks, Dictionary, Load, MOST_BLOCKS, MOST_COLUMNS, padded, take};
 use crate::matrix::{Compressed, Matrix, Order, Sparse, transpose_into};
@@ -8,20 +8,20 @@ use crate::{Mat, Result, Scalar, kernel};
 use std::any::TypeId;
 use std::ops::Range;
 
-/// Numbers that an array of the size of a panel may have, so that the workspace is bounded.
+/// The most numbers in an array of the size of a panel, which bounds the workspace.
 const MOST_NUMBERS: usize = 1 << 17;
 
-/// Rows from which on a dictionary does not stay in cache.
+/// Rows from which a dictionary does not stay in cache.
 const TALL: usize = 1 << 15;
 
-/// Rows for which there is room when columns are gathered together, even if no column is so long.
+/// Rows allocated for columns that are gathered together, even if no column is that long.
 const GATHERED_ROWS: usize = 2048;
 
-/// V with contiguous columns: the caller's memory where its order allows, else a reordered copy.
+/// V with contiguous columns: the caller's memory if its order permits, else a reordered copy.
 pub struct ColumnData<'v, T> {
     source: Source<'v, T>,
     sums: Vec<f64>,
-    /// The most stored entries of a column.
+    /// The largest number of stored entries in a column.
     longest: usize,
 }
 
@@ -55,7 +55,7 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
         Ok(new)
     }
 
-    /// The data as blocks in the precision of the work.
+    /// The data as blocks in the precision of the computation.
     pub fn blocks<S: Scalar>(&self) -> &dyn Blocks<S> {
         self
     }
@@ -75,17 +75,17 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
     }
 }
 
-/// Columns in a panel of a dense matrix on so many threads; see [`Blocks::panel`].
+/// Columns in a panel of a dense matrix on `threads` threads; see [`Blocks::panel`].
 pub fn panel_width(rows: usize, cols: usize, arrays: bool, threads: usize) -> usize {
-    // Some panels for every thread, in multiples of the number of columns that the kernels take at a time.
-    // Every panel reads the dictionary again. Where that comes from memory there are fewer panels, and even
-    // arrays are kept for eight columns.
+    // Several panels for every thread, in multiples of the columns that the kernels process together. Every
+    // panel reads the dictionary again. If that comes from memory, there are fewer panels, and arrays are
+    // kept for at least eight columns.
     let fits = if arrays { (MOST_NUMBERS / rows.max(1)).clamp(8, MOST_COLUMNS) } else { MOST_COLUMNS };
     let width = cols.div_ceil(threads * if rows < TALL { 4 } else { 2 });
     if cols >= 64 { width.next_multiple_of(8).min(fits) } else { width.clamp(1, fits) }
 }
 
-/// Rows that are gathered together at most if the longest column has `longest` entries.
+/// The most rows gathered together if the longest column has `longest` entries.
 pub fn gathered_rows(longest: usize) -> usize {
     // 16 numbers fill a register in either precision.
     let longest = longest.next_multiple_of(16);
@@ -103,7 +103,7 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
 
     fn panel(&self, arrays: bool, threads: usize) -> usize {
         let (rows, cols) = Blocks::<S>::shape(self);
-        // What is converted is an array, too.
+        // Converted data are an array too.
         let arrays = arrays || TypeId::of::<T>() != TypeId::of::<S>();
         let sparse = self.view().is_sparse();
         if sparse { cols.div_ceil(64).clamp(1, 64) } else { panel_width(rows, cols, arrays, threads) }
@@ -137,7 +137,7 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
         let height = |j: usize| padded::<S>(ptr[j + 1] - ptr[j]);
         let mut first = cols.start;
         while first < cols.end {
-            // As many columns as there is room for. They lie together in V.
+            // As many columns as fit. They are contiguous in V.
             let (mut end, mut left) = (first, rows);
             while end < cols.end.min(first + most) && height(end) <= left {
                 left -= height(end);
@@ -159,7 +159,7 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
     }
 }
 
-/// `values` as they are if they have precision S already, else converted into `room`.
+/// Returns `values` unchanged if they have precision S, else converts them into `room`.
 fn in_precision<'a, T: Scalar, S: Scalar>(values: &'a [T], room: &'a mut Vec<S>) -> &'a [S] {
     if TypeId::of::<T>() == TypeId::of::<S>() {
         // Safety: T and S are the same type.
@@ -172,14 +172,14 @@ fn in_precision<'a, T: Scalar, S: Scalar>(values: &'a [T], room: &'a mut Vec<S>)
     &room[..values.len()]
 }
 
-/// Collects the rows `idx` of K atom by atom, padded with zeros, and their shares.
+/// Gathers the rows `idx` of K atom by atom, padded with zeros, and their shares.
 fn gather<S: Scalar>(idx: &[u32], dictionary: &Dictionary<S>, atoms: &mut [S], shares: &mut [S]) {
     let (p, r, height) = (idx.len(), dictionary.r, padded::<S>(idx.len()));
     if !dictionary.shares.is_empty() {
         shares.iter_mut().zip(idx).for_each(|(to, i)| *to = dictionary.shares[*i as usize]);
     }
     let row = |i: &u32| &dictionary.rows[*i as usize * r..][..r];
-    // Four rows at a time: their entries of an atom lie side by side, so one write serves four.
+    // Four rows at a time, because their entries of an atom are adjacent and need one write.
     let fours = idx.chunks_exact(4);
     let rest = fours.remainder();
     for (n, four) in fours.enumerate() {

@@ -7,21 +7,21 @@ use crate::parallel::Pool;
 use crate::{Mat, Scalar, kernel};
 use rayon::prelude::*;
 
-/// What a method needs besides products.
+/// The parts of the dictionary and workspace that a method needs besides products.
 #[derive(Clone, Copy, Default)]
 pub struct DictionaryParts {
     /// [`Block::shares`](super::Block::shares).
     pub shares: bool,
-    /// [`Block::atoms`](super::Block::atoms), which gathered blocks have anyway.
+    /// [`Block::atoms`](super::Block::atoms), which gathered blocks always have.
     pub atoms: bool,
     /// The p × q arrays of [`Work`](super::Work).
     pub arrays: bool,
 }
 
-/// What the objective of a half-step has beside the data.
+/// The terms of the objective of a half-step besides the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Terms {
-    /// Every weight costs this much more.
+    /// λ of the penalty λ·Σx.
     pub lasso: f64,
     /// μ of ½μ‖x‖².
     pub ridge: f64,
@@ -29,14 +29,14 @@ pub struct Terms {
     pub held: usize,
 }
 
-/// Rows of K that one task takes.
+/// Rows of K in one task.
 const PIECE: usize = 4096;
 
-/// K, in the layouts and the precision that blocks want; what nobody wants is empty.
+/// K in the layouts and the precision that blocks need. Unused layouts are empty.
 pub struct Dictionary<S> {
     pub(super) r: usize,
     terms: Terms,
-    /// Kᵀ, r × p: rows of K contiguous, to be gathered for sparse columns.
+    /// Kᵀ, r × p: contiguous rows of K, from which sparse columns gather.
     pub(super) rows: Vec<S>,
     /// K packed for products.
     pub(super) packed: Option<Packed<S>>,
@@ -46,12 +46,12 @@ pub struct Dictionary<S> {
     k_sum: Vec<S>,
     /// c = Kᵀ1 + λ.
     c: Vec<S>,
-    /// K(1/Kᵀ1): row i's share of every atom, added up.
+    /// K(1/Kᵀ1): for every row, its shares of all atoms, summed.
     pub(super) shares: Vec<S>,
 }
 
 impl<S: Scalar> Dictionary<S> {
-    /// Room for p rows and r atoms. `gathers`: for data whose blocks gather rows of it.
+    /// Allocates p rows and r atoms. `gathers`: whether the blocks of the data gather rows.
     pub fn new((p, r): (usize, usize), gathers: bool, parts: DictionaryParts, terms: Terms) -> Self {
         let zeros = |wanted: bool, n: usize| vec![S::ZERO; if wanted { n } else { 0 }];
         Self {
@@ -66,8 +66,8 @@ impl<S: Scalar> Dictionary<S> {
         }
     }
 
-    /// The columns `a` of V, from number `first` on and as many as there are `sums`, with all of K and with
-    /// entries that count once each. A storage replaces what is different with it.
+    /// A block of the columns `a` of V, from column `first` on and as many as there are `sums`, with the
+    /// whole K and unweighted entries. A storage replaces the fields that differ.
     pub fn block<'a>(&'a self, first: usize, a: &'a [S], sums: &'a [f64]) -> Block<'a, S> {
         let Self { r, terms: Terms { ridge, held, .. }, .. } = *self;
         Block {
@@ -85,7 +85,7 @@ impl<S: Scalar> Dictionary<S> {
         }
     }
 
-    /// Takes K from its transpose `kt` (r × p), on all threads.
+    /// Sets K from its transpose `kt` (r × p), on all threads.
     pub fn set<T: Scalar>(&mut self, pool: &Pool, kt: &Mat<T>) {
         let (Self { r, terms, rows, packed, atoms, k_sum, c, shares }, kt) = (self, kt.as_slice());
         let add_up = || {
@@ -105,9 +105,9 @@ impl<S: Scalar> Dictionary<S> {
     }
 }
 
-/// The sums of r rows of numbers.
+/// The row sums of an array with r rows.
 fn row_sums<T: Scalar>(kt: &[T], r: usize) -> Vec<f64> {
-    // Pieces of fixed size, added up in order: the same bits on any number of threads.
+    // Chunks of fixed size, summed in order, give the same bits on any number of threads.
     let of_piece = |rows: &[T]| {
         let mut sums = vec![0.0; r];
         kernel::add_columns(rows, &mut sums);
@@ -130,10 +130,10 @@ fn set_shares<T: Scalar, S: Scalar>(kt: &[T], mut sums: Vec<f64>, shares: &mut [
     });
 }
 
-/// K atom by atom, if there is room for it.
+/// Lays out K atom by atom, if that layout is in use.
 fn set_atoms<T: Scalar, S: Scalar>(kt: &[T], r: usize, atoms: &mut [S]) {
     let height = atoms.len() / r;
-    // Eight atoms at a time: what they take of a row lies in one or two cache lines.
+    // Eight atoms at a time, because their entries in a row lie in one or two cache lines.
     atoms.par_chunks_mut((8 * height).max(1)).enumerate().for_each(|(eight, atoms)| {
         for (i, row) in kt.chunks_exact(r).enumerate() {
             let entries = row[8 * eight..].iter().zip(atoms.chunks_exact_mut(height));

@@ -1,14 +1,14 @@
-//! V or Vᵀ with a dictionary and the memory of a half-step, made once.
+//! V or Vᵀ with a dictionary and a workspace, created once.
 
 use super::{Block, Blocks, Dictionary, DictionaryParts, Load, MOST_BLOCKS, Terms, Work, take};
 use crate::parallel::{PerThread, Pool};
 use crate::{Mat, Scalar};
 use std::sync::Arc;
 
-/// One half of the alternation: the data, the dictionary, the threads and what they work in.
+/// One half of the alternation: the data, the dictionary, the threads and their workspaces.
 pub struct HalfProblem<'a, S> {
     pub data: &'a dyn Blocks<S>,
-    /// K. It may be shared, and then never changes.
+    /// K. If it is shared, it never changes.
     dictionary: Arc<Dictionary<S>>,
     pub pool: &'a Pool,
     width: usize,
@@ -16,7 +16,7 @@ pub struct HalfProblem<'a, S> {
 }
 
 impl<'a, S: Scalar> HalfProblem<'a, S> {
-    /// For a dictionary of r atoms, still to be [set](HalfProblem::set).
+    /// Creates the half for a dictionary of r atoms, yet to be [set](HalfProblem::set).
     pub fn new(
         data: &'a dyn Blocks<S>,
         pool: &'a Pool,
@@ -28,7 +28,7 @@ impl<'a, S: Scalar> HalfProblem<'a, S> {
         Self::sharing(data, pool, parts, Arc::new(dictionary))
     }
 
-    /// For a dictionary that is set already.
+    /// Creates the half for a dictionary that is already set.
     pub fn sharing(
         data: &'a dyn Blocks<S>,
         pool: &'a Pool,
@@ -41,13 +41,13 @@ impl<'a, S: Scalar> HalfProblem<'a, S> {
         Self { data, dictionary, pool, width, scratch }
     }
 
-    /// Takes K from its transpose.
+    /// Sets K from its transpose.
     pub fn set<T: Scalar>(&mut self, kt: &Mat<T>) {
         let mine = Arc::get_mut(&mut self.dictionary).expect("a dictionary that is shared is set already");
         mine.set(self.pool, kt);
     }
 
-    /// Calls `f` with every block, its columns of `a` and of `b` (`per_a`, `per_b` entries a column) and a
+    /// Calls `f` with every block, its columns of `a` and of `b` (`per_a`, `per_b` entries per column) and a
     /// workspace, in parallel.
     pub fn for_each<A: Send, B: Send>(
         &self,
@@ -58,8 +58,8 @@ impl<'a, S: Scalar> HalfProblem<'a, S> {
         self.for_each_group(a, b, 1, |blocks, a, b, work| f(&blocks[0], a, b, work), |_| ());
     }
 
-    /// The same with up to `most` single columns at a time if V is sparse. After each panel `then` is called
-    /// with the number of its columns. It may be the user's code and do what it likes: no lock is held.
+    /// [`for_each`](Self::for_each) with up to `most` single columns at a time if V is sparse. After each
+    /// panel `then` is called with its number of columns. It may be the user's code, so no lock is held.
     pub fn for_each_group<A: Send, B: Send>(
         &self,
         (a, per_a): (&mut [A], usize),

@@ -1,14 +1,13 @@
-//! One half of the problem, and the blocks in which it is worked.
+//! One half of the problem, and the blocks into which it is divided.
 //!
-//! A half-step holds a dictionary K (p × r) fixed and moves X (r × q) so that KX comes near V (p × q). With
-//! V, W and H it is the H-step, with Vᵀ, Hᵀ and Wᵀ the W-step. Both factors are therefore kept with r rows,
-//! as H and Wᵀ.
+//! A half-step keeps a dictionary K (p × r) fixed and updates X (r × q) such that KX approximates V (p × q).
+//! With V, W and H it is the H-step, with Vᵀ, Hᵀ and Wᵀ the W-step. Both factors are therefore stored with r
+//! rows, as H and Wᵀ.
 //!
 //! A [`Block`] is a few columns of V with the dictionary restricted to the rows that matter: a panel of
 //! columns with all of K if V is dense, one column with the rows of K at its entries if V is sparse.
-//! [`Blocks`] is the one seam to the data: a storage hands out blocks, and everything above it does not know
-//! which storage it was. [`HalfProblem`] walks over the blocks; threads, order and sums are decided there and
-//! nowhere else.
+//! [`Blocks`] is the only interface to the data: a storage provides blocks, and the code above does not
+//! depend on the storage. [`HalfProblem`] iterates over the blocks. It alone decides threads, order and sums.
 
 mod column_data;
 mod dictionary;
@@ -28,34 +27,34 @@ use crate::cost::Cost;
 use crate::kernel::{self, Isa, LogSums, Packed, Ratio, TileMap};
 use std::ops::{AddAssign, Range};
 
-/// The most rows of KX that are worked at a time, so that they stay in cache between the two products.
+/// The most rows of KX processed at a time, so that they stay in cache between the two products.
 pub const TILE_ROWS: usize = 192;
 
-/// Rows of a tile of p rows in all: about two thirds of the most, in whole strips. Tiles are as even as strips
-/// allow, because the last one costs nearly as much as a whole one however short it is.
+/// Rows of a tile if there are p rows: about 128, a multiple of the widest strip. The tiles are about equally
+/// tall, because a short tile costs nearly as much as a whole one.
 fn tile_rows(p: usize) -> usize {
     let tiles = ((p + 64) / 128).max(1);
     p.max(1).div_ceil(tiles).next_multiple_of(32)
 }
 
-/// The most columns that a block has.
+/// The most columns in a block.
 pub const MOST_COLUMNS: usize = 48;
 
-/// The most sparse columns that are loaded together.
+/// The most sparse columns loaded together.
 pub const MOST_BLOCKS: usize = 8;
 
-/// Rows of a dictionary that is kept atom by atom, padded so that every atom fills whole registers.
+/// Rows of a dictionary stored atom by atom, padded so that every atom fills whole registers.
 fn padded<S>(p: usize) -> usize {
     p.next_multiple_of(64 / size_of::<S>())
 }
 
-/// Cuts the first `n` entries off.
+/// Splits off the first `n` entries.
 pub fn take<'a, A>(from: &mut &'a mut [A], n: usize) -> &'a mut [A] {
     from.split_off_mut(..n).expect("the slice is long enough")
 }
 
-/// V or Vᵀ as blocks of columns, in the precision of the work: dense, sparse, converted, weighted or decoded
-/// from disk.
+/// V or Vᵀ as blocks of columns in the precision of the computation: dense, sparse, converted, weighted or
+/// decoded from disk.
 pub trait Blocks<S: Scalar>: Sync {
     /// Rows and columns.
     fn shape(&self) -> (usize, usize);
@@ -63,17 +62,17 @@ pub trait Blocks<S: Scalar>: Sync {
     /// Σα of every column.
     fn sums(&self) -> &[f64];
 
-    /// Columns in a panel, which one of so many threads works; results do not depend on it. `arrays`: the
-    /// method keeps arrays of the size of a panel, which must not be large then.
+    /// Columns in a panel, which one of `threads` threads processes. Results do not depend on it. `arrays`:
+    /// the method keeps arrays of the size of a panel, which must then be small.
     fn panel(&self, arrays: bool, threads: usize) -> usize;
 
-    /// The most rows that blocks loaded together have, all told.
+    /// The most rows, in total, of blocks loaded together.
     fn most_rows(&self) -> usize;
 
-    /// Whether blocks hold rows of the dictionary that were gathered for one column, instead of all of it.
+    /// Whether blocks hold rows of the dictionary gathered for one column, instead of all rows.
     fn gathers(&self) -> bool;
 
-    /// Hands the columns `cols` to `f`: as one block, or in turn as groups of up to `most` single columns.
+    /// Passes the columns `cols` to `f`, as one block or as groups of up to `most` single columns.
     fn load(
         &self,
         cols: Range<usize>,
@@ -84,10 +83,10 @@ pub trait Blocks<S: Scalar>: Sync {
     );
 }
 
-/// Some columns of V, all with the same rows of the dictionary.
+/// Some columns of V that share the same rows of the dictionary.
 #[derive(Clone, Copy)]
 pub struct Block<'a, S> {
-    /// The first column's number in V.
+    /// The index of the first column in V.
     pub first: usize,
     /// Rows, columns, atoms.
     pub p: usize,
@@ -95,33 +94,33 @@ pub struct Block<'a, S> {
     pub r: usize,
     /// p × q: the columns of V.
     pub a: &'a [S],
-    /// The dictionary on these rows, packed for products. Without it the products use the atoms.
+    /// The dictionary on these rows, packed for products. If there is none, products use the atoms.
     pub packed: Option<&'a Packed<S>>,
     /// The dictionary on these rows atom by atom: r times [`Block::height`] numbers, zeros after the first p.
-    /// Where it is packed, only if the method wants it.
+    /// If it is packed, only methods that need the atoms have them.
     pub atoms: &'a [S],
-    /// Kᵀ1 over *all* rows, also those that a sparse block leaves out: the metric of the primal-dual steps.
+    /// Kᵀ1 over *all* rows, including those that a sparse block omits: the metric of the primal-dual steps.
     pub k_sum: &'a [S],
-    /// K(1/Kᵀ1) on these rows, if the method wants it.
+    /// K(1/Kᵀ1) on these rows, if the method needs it.
     pub shares: &'a [S],
-    /// What the weights cost beside the data.
+    /// The cost of the weights besides the data.
     pub cost: Cost<'a, S>,
     /// Σα of these columns.
     pub sums: &'a [f64],
 }
 
-/// What one pass over the rows of a block says of its columns at the weights x. It adds up over rows, as do
-/// Σα and c: two passes over different rows of the same columns, added, say what one pass over all these rows
-/// would.
+/// The result of one pass over the rows of a block, for its columns at the weights x. Like Σα and c it is
+/// additive over rows: the results of passes over disjoint rows of the same columns sum to that of one pass
+/// over all.
 pub struct Evidence<S> {
     /// r × q: g = Kᵀ(α/Kx).
     pub g: Vec<S>,
-    /// Σα·ln(α/Kx) of every column, if it was asked for.
+    /// Σα·ln(α/Kx) of every column, if requested.
     pub logs: Vec<f64>,
 }
 
 impl<S: Scalar> AddAssign<&Evidence<S>> for Evidence<S> {
-    /// Adds what other rows say of the same columns.
+    /// Adds the result for other rows of the same columns.
     fn add_assign(&mut self, other: &Self) {
         self.g.iter_mut().zip(&other.g).for_each(|(to, g)| *to += *g);
         self.logs.iter_mut().zip(&other.logs).for_each(|(to, logs)| *to += *logs);
@@ -129,12 +128,12 @@ impl<S: Scalar> AddAssign<&Evidence<S>> for Evidence<S> {
 }
 
 impl<S: Scalar> Block<'_, S> {
-    /// Rows with padding: where the next atom begins in [`Block::atoms`].
+    /// Rows including padding: the distance between atoms in [`Block::atoms`].
     pub fn height(&self) -> usize {
         padded::<S>(self.p)
     }
 
-    /// g = Kᵀ(α/Kx), and Σα·ln(α/Kx) if `logs`.
+    /// Computes g = Kᵀ(α/Kx), and Σα·ln(α/Kx) if `logs` is set.
     pub fn evidence(&self, x: &[S], logs: bool, tile: &mut [S], out: &mut Evidence<S>) {
         if logs {
             self.measure(x, false, tile, out);
@@ -156,8 +155,8 @@ impl<S: Scalar> Block<'_, S> {
         self.cost.value(c, self.sums[c], 1.0, logs, x)
     }
 
-    /// One pass over the block, tile by tile: z = Kx for the r × q weights `x`, t = map(z), g = Kᵀt. The map
-    /// is applied strip by strip while z is in the nearest cache. Without `g` there is no second product.
+    /// Makes one pass over the block, tile by tile: z = Kx for the r × q weights `x`, t = map(z), g = Kᵀt.
+    /// The map is applied strip by strip while z is in the L1 cache. Without `g` there is one product.
     pub fn pass(&self, x: &[S], mut g: Option<&mut [S]>, tile: &mut [S], map: &mut impl TileMap<S>) {
         let Block { p, q, r, .. } = *self;
         if let Some(g) = &mut g {
@@ -192,7 +191,7 @@ impl<S: Scalar> Block<'_, S> {
         }
     }
 
-    /// One of the columns, as a block of its own.
+    /// Column `c` as a block of its own.
     pub fn column(&self, c: usize) -> Self {
         Self {
             first: self.first + c,

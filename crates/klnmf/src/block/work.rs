@@ -1,11 +1,11 @@
-//! What a thread works in.
+//! The workspace of a thread.
 
 use super::column_data::{gathered_rows, panel_width};
 use super::{Evidence, MOST_BLOCKS, MOST_COLUMNS, TILE_ROWS, padded};
 use crate::Scalar;
 use crate::kernel::Aligned;
 
-/// Where a storage puts what it gathers, converts or decodes, as much of it as it needs.
+/// The buffers in which a storage gathers, converts or decodes, allocated as needed.
 #[derive(Default)]
 pub struct Load<S> {
     /// Entries of V.
@@ -14,52 +14,52 @@ pub struct Load<S> {
     pub atoms: Vec<S>,
     /// The shares of these rows.
     pub shares: Vec<S>,
-    /// c of every column, for a storage whose entries have weights; the two storages here have none.
+    /// c of every column, for a storage with weighted entries. The two storages here have none.
     #[allow(dead_code)]
     pub c: Vec<S>,
 }
 
-/// A thread's memory for a method. What a method does not touch stays untouched zero pages and costs nothing.
+/// A thread's memory for a method. Unused arrays stay untouched zero pages and cost nothing.
 ///
-/// The first group holds p × q numbers each, p padded, and is empty unless the method keeps such arrays. The
-/// second holds r × q numbers, for eight columns at least.
+/// The first group holds p × q numbers each, with p padded, and is empty unless the method keeps such arrays.
+/// The second holds r × q numbers each, for at least eight columns.
 pub struct Work<S> {
     /// One tile of KX.
     pub tile: Aligned<S>,
-    /// What the last pass says.
+    /// The result of the last pass.
     pub evidence: Evidence<S>,
 
     /// Kx.
     pub z: Vec<S>,
     /// The columns of V, padded or compacted.
     pub a: Vec<S>,
-    /// Dual steps.
+    /// Dual step sizes.
     pub sigma: Vec<S>,
     /// The dual point.
     pub chi: Vec<S>,
     /// The dual point at the last restart.
     pub chi_then: Vec<S>,
-    /// Zeros that stand for an atom.
+    /// Zeros in place of an atom.
     pub zeros: Vec<S>,
 
     /// Weights.
     pub x: Vec<S>,
     /// Extrapolated weights.
     pub x_bar: Vec<S>,
-    /// Weights at an earlier moment.
+    /// Weights at an earlier iteration.
     pub x_then: Vec<S>,
-    /// The best weights so far, or the ones to fall back on.
+    /// The best weights so far, or those to fall back to.
     pub x_best: Vec<S>,
-    /// Weights on their way through the stages of a decomposition.
+    /// Weights passed between the stages of a decomposition.
     pub start: Vec<S>,
-    /// Primal steps.
+    /// Primal step sizes.
     pub tau: Vec<S>,
-    /// What the projection on a simplex needs: eight columns twice.
+    /// Workspace of the projection onto a simplex: eight columns twice.
     pub simplex: [Vec<S>; 2],
 }
 
 impl<S: Scalar> Work<S> {
-    /// For blocks of p rows and q columns with r weights; with the p × q arrays if `arrays`.
+    /// Allocates for blocks of p rows and q columns with r weights, with the p × q arrays if `arrays` is set.
     pub fn new(p: usize, q: usize, r: usize, arrays: bool) -> Self {
         let zeros = |n: usize| vec![S::ZERO; n];
         let big = || zeros(if arrays { padded::<S>(p) * q } else { 0 });

@@ -1,31 +1,30 @@
-//! The second stage, for the last digits of a column: Newton's method on the weights that are free (Bertsekas
-//! 1982).
+//! The second stage, for the last digits of a column: Newton's method on the free weights (Bertsekas 1982).
 //!
 //! | letter | meaning |
 //! | --- | --- |
 //! | K, a, x | the dictionary, a column of V, its weights |
 //! | z, t, u | Kx, a/z and a/z² |
 //! | g | Kᵀt; the gradient is c − g with the cost c |
-//! | F | the weights that are free: positive, or zero with a negative gradient |
+//! | F | the free weights: positive, or zero with a negative gradient |
 //! | d | the step: minus the inverse of K_FᵀDiag(u)K_F times the gradient on F |
 //!
-//! x ← max(x + αd, 0) with the first α of 1, ½, ¼, … for which the divergence falls as it should. Near the
-//! optimum F does not change any more and the gap is squared by every step.
+//! x ← max(x + αd, 0) with the first α of 1, ½, ¼, … that decreases the divergence sufficiently. Near the
+//! optimum F no longer changes, and convergence is quadratic.
 
 use crate::block::Block;
 use crate::kernel;
 use crate::linalg::{cholesky, cholesky_solve};
 use crate::{Mat, Scalar};
 
-/// The most steps, and the most times that a step is halved.
+/// The most steps, and the most halvings of a step.
 pub(super) const STEPS: usize = 20;
 const HALVINGS: usize = 8;
-/// The most free weights for which it is worth while.
+/// The most free weights for which a step is worth its cost.
 const MOST_FREE: usize = 1024;
-/// What is added to the diagonal, in units of it: atoms may be alike.
+/// Relative increase of the diagonal, because atoms may be nearly equal.
 const RIDGE: f64 = 1e-10;
 
-/// A column with room for what the steps need.
+/// A column with its workspace.
 pub(super) struct FreeSetNewton<'a, 'b> {
     b: &'a Block<'b, f64>,
     z: Vec<f64>,
@@ -34,7 +33,7 @@ pub(super) struct FreeSetNewton<'a, 'b> {
 }
 
 impl<'a, 'b> FreeSetNewton<'a, 'b> {
-    /// For the only column of a block.
+    /// Creates the workspace for the only column of a block.
     pub fn new(b: &'a Block<'b, f64>) -> Self {
         let rows = || vec![0.0; b.p];
         Self { b, z: rows(), t: rows(), g: vec![0.0; b.r] }
@@ -44,7 +43,7 @@ impl<'a, 'b> FreeSetNewton<'a, 'b> {
         &self.b.atoms[k * self.b.height()..][..self.b.p]
     }
 
-    /// Moves x until its gap is at most `tol` times Σa, until no step helps, or until `enough(steps)` is true.
+    /// Updates x until its gap is at most `tol` times Σa, no step helps, or `enough(steps)` is true.
     pub fn run(&mut self, x: &mut [f64], tol: f64, enough: impl Fn(usize) -> bool) {
         let (sum, cost) = (self.b.sums[0], self.b.cost);
         let mut value = self.value(x);
@@ -59,7 +58,7 @@ impl<'a, 'b> FreeSetNewton<'a, 'b> {
         }
     }
 
-    /// z and the divergence at x, but for what does not depend on x.
+    /// Computes z, and the divergence at x except for terms that do not depend on x.
     fn value(&mut self, x: &[f64]) -> f64 {
         kernel::multiply(self.b.atoms, self.b.height(), x, &mut self.z);
         let logs: f64 =
@@ -67,7 +66,7 @@ impl<'a, 'b> FreeSetNewton<'a, 'b> {
         self.b.cost.total(0, x) - logs
     }
 
-    /// t and Kᵀt at the present z.
+    /// Computes t and Kᵀt at the current z.
     fn quotients(&mut self) {
         for ((t, a), z) in self.t.iter_mut().zip(self.b.a).zip(&self.z) {
             *t = if *a > 0.0 { a / z } else { 0.0 };
@@ -76,13 +75,13 @@ impl<'a, 'b> FreeSetNewton<'a, 'b> {
         kernel::multiply_transposed(self.b.atoms, self.b.height(), &self.t, &mut self.g);
     }
 
-    /// One step; the value there, or nothing if there is none that helps.
+    /// Takes one step. Returns the new value, or nothing if no step decreases it.
     fn step(&mut self, x: &mut [f64], value: f64) -> Option<f64> {
         let cost = self.b.cost;
         let slopes: Vec<f64> = (0..x.len()).map(|k| cost.slope(0, k, x[k]) - self.g[k]).collect();
         let is_free = |k: &usize| cost.of(0)[*k] > 0.0 && (x[*k] > 0.0 || slopes[*k] < 0.0);
         let free: Vec<usize> = (cost.held..x.len()).filter(is_free).collect();
-        // With more free weights than entries to explain the Hessian has no inverse.
+        // With more free weights than entries the Hessian is singular.
         if free.len() > self.b.p.min(MOST_FREE) {
             return None;
         }
@@ -119,7 +118,7 @@ impl<'a, 'b> FreeSetNewton<'a, 'b> {
             }
             hessian[(m, m)] += self.b.cost.ridge;
         }
-        // Measured in units in which the diagonal is one, so that the ridge means the same for all.
+        // Scales the Hessian to a unit diagonal, so that the ridge has the same effect on all weights.
         let unit: Vec<f64> = (0..free.len()).map(|m| 1.0 / hessian[(m, m)].max(f64::TINY).sqrt()).collect();
         for m in 0..free.len() {
             (0..free.len()).for_each(|l| hessian[(l, m)] *= unit[l] * unit[m]);

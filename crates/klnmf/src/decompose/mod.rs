@@ -1,11 +1,11 @@
-//! The convex problem: given V and a dictionary W, the weights H, each column with its own certificate.
+//! The convex problem: the weights H for given V and dictionary W, with a certificate for each column.
 //!
-//! A column goes through up to three stages. [Sweeps](newton_sweeps) of block Newton steps settle most
-//! columns, and [Newton's method](free_set_newton) on the free weights settles the rest. What is left goes to
-//! the [primal-dual algorithm](primal_dual), which converges whatever the data.
+//! A column passes through up to three stages. [Sweeps](newton_sweeps) of block Newton steps solve most
+//! columns, and [Newton's method](free_set_newton) on the free weights solves most others. Any that are left
+//! go to the [primal-dual algorithm](primal_dual), which converges for all data.
 //!
-//! The paper offers this for online methods, which solve such problems again and again (Lefèvre, Bach & Févotte
-//! 2011): a [`Decomposer`] keeps the dictionary ready.
+//! The paper proposes this for online methods, which solve many such problems (Lefèvre, Bach & Févotte 2011).
+//! A [`Decomposer`] therefore keeps a prepared dictionary.
 
 mod free_set_newton;
 mod newton_sweeps;
@@ -23,22 +23,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How [`decompose`] works and when it stops.
+/// Settings of [`decompose`].
 #[derive(Clone, Debug)]
 pub struct DecomposeSettings {
-    /// A column is done when its duality gap is at most `tol` times its sum. 0 never stops early: every
+    /// A column has converged when its duality gap is at most `tol` times its sum. 0 never stops early: every
     /// column takes `max_iter` steps.
     pub tol: f64,
-    /// The most steps for a column.
+    /// Step limit for a column.
     pub max_iter: usize,
-    /// Stop after this much time on the clock. Columns that have not begun keep an even start, certified but
-    /// not improved.
+    /// Limit of the elapsed time. Columns that have not begun keep equal weights, certified but not improved.
     pub time_limit: Option<Duration>,
-    /// Set to true from anywhere, it ends the work as a time limit does.
+    /// Setting this to true, from any thread, ends the work as a time limit does.
     pub stop: Option<Arc<AtomicBool>>,
-    /// Threads; 0 for one per core. Inside a rayon pool that pool serves.
+    /// Threads; 0 for one per core. Inside a rayon pool, that pool is used instead.
     pub threads: usize,
-    /// Which of the quick stages are used: all, unless one wants to compare them.
+    /// The fast stages to use: all, except in comparisons.
     pub stages: Stages,
 }
 
@@ -66,13 +65,13 @@ impl DecomposeSettings {
     }
 }
 
-/// What is known of one column of a [`Decomposition`].
+/// Results for one column of a [`Decomposition`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ColumnInfo {
     /// D(v‖Wh) of the column.
     pub divergence: f64,
-    /// No other weights have a divergence lower by more than this: the distance to the best dual value seen
-    /// on the way, which is often far better than the closed formula at these weights.
+    /// No other weights have a divergence that is lower by more than this. It is the distance to the best
+    /// dual value found, which is often far better than the closed formula at these weights.
     pub gap: f64,
     /// Steps taken.
     pub iterations: usize,
@@ -80,14 +79,14 @@ pub struct ColumnInfo {
     pub converged: bool,
 }
 
-/// The weights of every column, with a certificate each.
+/// The weights of all columns, with a certificate for each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decomposition<T> {
     /// r × m.
     pub h: Mat<T>,
     /// One for every column of V.
     pub columns: Vec<ColumnInfo>,
-    /// Why it ended: [`Status::Converged`] if every column has.
+    /// Why the computation ended: [`Status::Converged`] if every column has converged.
     pub status: Status,
 }
 
@@ -97,18 +96,18 @@ impl<T> Decomposition<T> {
         self.columns.iter().map(|c| c.divergence).sum()
     }
 
-    /// No H has a divergence lower by more than this: the sum over the columns.
+    /// No H has a divergence that is lower by more than this: the sum over the columns.
     pub fn gap(&self) -> f64 {
         self.columns.iter().map(|c| c.gap).sum()
     }
 
-    /// How many columns did not reach the tolerance.
+    /// Number of columns above the tolerance.
     pub fn unconverged(&self) -> usize {
         self.columns.iter().filter(|c| !c.converged).count()
     }
 }
 
-/// Minimises D(V‖WH) over H ≥ 0 for a fixed W. Works in double precision whatever the precision of V.
+/// Minimises D(V‖WH) over H ≥ 0 for a fixed W, in double precision whatever the precision of V.
 ///
 /// ```
 /// use klnmf::{decompose, DecomposeSettings, Mat};
@@ -128,7 +127,7 @@ pub fn decompose<'a, T: Scalar>(
     Decomposer::new(w, settings.threads)?.decompose(v, settings)
 }
 
-/// A dictionary that is ready for any number of decompositions: checked once, laid out once.
+/// A dictionary that is checked and laid out once, for any number of decompositions.
 ///
 /// ```
 /// use klnmf::{DecomposeSettings, Decomposer, Mat};
@@ -143,14 +142,14 @@ pub fn decompose<'a, T: Scalar>(
 pub struct Decomposer<T> {
     pool: Pool,
     wt: Mat<T>,
-    /// W laid out for dense data and for sparse data, when they first come.
+    /// W laid out for dense and for sparse data, on first use.
     layouts: [OnceLock<Arc<Dictionary<f64>>>; 2],
     /// The rows that are all zero.
     zero_rows: Vec<usize>,
 }
 
 impl<T: Scalar> Decomposer<T> {
-    /// Checks the dictionary W. `threads`: 0 for one per core; they serve every decomposition.
+    /// Checks the dictionary W. `threads`: 0 for one per core. All decompositions use them.
     pub fn new(w: &Mat<T>, threads: usize) -> Result<Self> {
         check_factor("W", w, &w.col_sums())?;
         let sums = w.row_sums();
@@ -159,7 +158,7 @@ impl<T: Scalar> Decomposer<T> {
         Ok(Self { pool: Pool::new(threads)?, wt: w.transpose(), layouts, zero_rows })
     }
 
-    /// W laid out for data whose blocks gather rows of it, or hold all of it.
+    /// W laid out for blocks that gather some of its rows, or for blocks that use all of it.
     fn layout(&self, gathers: bool) -> Arc<Dictionary<f64>> {
         let layout = &self.layouts[usize::from(gathers)];
         if let Some(dictionary) = layout.get() {
@@ -169,7 +168,7 @@ impl<T: Scalar> Decomposer<T> {
         let mut dictionary = Dictionary::new(shape, gathers, PARTS, Terms::default());
         dictionary.set(&self.pool, &self.wt);
         // Not inside the lock: a thread that waits for the others may begin another decomposition with this
-        // dictionary, and would then wait for itself. Two that pack it at once do no harm.
+        // dictionary, and would then wait for itself. If two threads pack it at once, that does no harm.
         layout.get_or_init(|| Arc::new(dictionary)).clone()
     }
 
@@ -182,7 +181,7 @@ impl<T: Scalar> Decomposer<T> {
         self.decompose_with(v, settings, &|_| ())
     }
 
-    /// The same, telling `progress` now and then how many columns are done.
+    /// [`Decomposer::decompose`] that calls `progress` now and then with the number of columns done.
     pub fn decompose_with<'a>(
         &self,
         v: impl Into<Matrix<'a, T>>,
@@ -222,7 +221,7 @@ impl<T: Scalar> Decomposer<T> {
         Ok(Decomposition { h, columns, status })
     }
 
-    /// Checks shapes and values, and that no positive entry meets a zero row of the dictionary.
+    /// Checks shapes and values, and that every positive entry has a non-zero row in the dictionary.
     fn check(&self, v: Matrix<'_, T>) -> Result<()> {
         v.check_not_empty()?;
         let (n, r) = (self.wt.cols(), self.wt.rows());
@@ -243,23 +242,23 @@ impl<T: Scalar> Decomposer<T> {
     }
 }
 
-/// What the stages need: the sweeps the atoms, the primal-dual algorithm the shares.
+/// Dictionary parts for the stages: atoms for the sweeps, shares for the primal-dual algorithm.
 const PARTS: DictionaryParts = DictionaryParts { shares: true, atoms: true, arrays: true };
 
-/// What the stages have in common: when a column is done, and when to give up.
+/// The stopping rules, shared by the stages.
 struct Job<'a> {
     settings: &'a DecomposeSettings,
     begun: Instant,
-    /// Weights are given out in f32, and measured as they are given out.
+    /// Whether weights are returned in f32. They are then certified as returned.
     single: bool,
 }
 
 impl Job<'_> {
-    /// All columns of a group of blocks, through the stages.
+    /// Solves all columns of a group of blocks, stage by stage.
     fn solve(&self, blocks: &[Block<'_, f64>], x: &mut [f64], info: &mut [ColumnInfo], work: &mut Work<f64>) {
         let r = blocks[0].r;
         for ((b, x), info) in columns(blocks).zip(x.chunks_mut(r)).zip(&mut *info) {
-            // Where there is nothing to explain x = 0 is optimal and the gap zero.
+            // An empty column has the optimum x = 0 and no gap.
             *info = ColumnInfo { converged: b.sums[0] == 0.0, ..ColumnInfo::default() };
             spread(&b, x);
         }
@@ -284,7 +283,7 @@ impl Job<'_> {
         self.settings.time_limit.is_some_and(|limit| self.begun.elapsed() >= limit)
     }
 
-    /// Whether a column that has taken this many steps must end.
+    /// Whether a column that has taken this many steps must stop.
     fn reached(&self, steps: usize) -> bool {
         steps >= self.settings.max_iter || self.stopped() || self.late()
     }
@@ -301,8 +300,8 @@ impl Job<'_> {
         }
     }
 
-    /// What is known of a column that ends at x, where F is `primal` and no weights have an F below `dual`.
-    /// Weights that are rounded are measured as they are given out, and so is everything that is not `exact`.
+    /// The result for a column with the final weights x, where F is `primal` and no weights have an F below
+    /// `dual`. The divergence is recomputed if the weights are rounded on return or `primal` is not `exact`.
     fn close(
         &self,
         b: &Block<'_, f64>,
@@ -312,7 +311,7 @@ impl Job<'_> {
         (tile, g): (&mut [f64], &mut [f64]),
     ) -> ColumnInfo {
         let (mut divergence, mut known) = (non_negative(primal), true);
-        // Subnormal weights were rounded when they were moved to their best ray.
+        // Subnormal weights were rounded when x moved to its best ray.
         if self.single || !exact || x.iter().any(|x| *x > 0.0 && *x < f64::TINY) {
             if self.single {
                 x.iter_mut().for_each(|x| *x = f64::from(*x as f32));
@@ -324,7 +323,7 @@ impl Job<'_> {
             known = g[..b.r].iter().all(|g| g.is_finite());
         }
         let gap = if known { non_negative(divergence - dual) } else { f64::INFINITY };
-        // Without a number there is nothing to vouch for.
+        // A gap or divergence that is not finite certifies nothing.
         let converged = self.enough(primal - dual, b.sums[0]) && gap.is_finite() && divergence.is_finite();
         ColumnInfo { divergence, gap, iterations, converged }
     }
@@ -335,7 +334,7 @@ fn columns<'a>(blocks: &[Block<'a, f64>]) -> impl Iterator<Item = Block<'a, f64>
     blocks.iter().flat_map(|b| (0..b.q).map(|c| b.column(c)))
 }
 
-/// The same share of a column's sum for every atom.
+/// Gives every atom the same share of the column's sum.
 fn spread(b: &Block<'_, f64>, x: &mut [f64]) {
     let live = b.k_sum.iter().filter(|k| **k > 0.0).count().max(1) as f64;
     for (x, k) in x.iter_mut().zip(b.k_sum) {

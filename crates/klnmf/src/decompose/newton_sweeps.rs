@@ -1,23 +1,23 @@
 //! The first stage: sweeps of block Newton steps, which solve most columns within a few sweeps.
 //!
-//! Certificates are taken on the best ray through x. Columns that do not get there are handed to Newton's
-//! method on the free weights at every later certificate. What is left then goes to the primal-dual
-//! algorithm, which has a guarantee, and which starts where the others have ended.
+//! Certificates are computed on the best ray through x. From a certain number of sweeps on, columns that are
+//! still above the tolerance also get Newton's method on the free weights before every certificate. The
+//! primal-dual algorithm, which has a guarantee, continues with those that this stage does not solve.
 
 use super::free_set_newton::{self, FreeSetNewton};
 use super::{ColumnInfo, Job, columns, spread};
 use crate::block::{Block, Work, take};
 use crate::solver::newton::{self, each_with_z};
 
-/// Sweeps before the first certificate; the pause grows by half each time, up to the longest.
+/// Sweeps before the first certificate. The interval grows by half each time, up to `LONGEST`.
 const FIRST: usize = 2;
 const LONGEST: usize = 40;
-/// Sweeps after which a column is handed to Newton's method, and those after which it is given up.
+/// Sweeps after which a column gets Newton's method, and after which this stage gives up.
 const FREE_SET_AT: usize = 60;
 const MOST: usize = 1000;
 
-/// Works the columns of a group of blocks until they are certified, or hopeless. Returns how many steps that
-/// took.
+/// Updates the columns of a group of blocks until they are certified or this stage gives up. Returns the
+/// number of steps.
 pub(super) fn run(
     job: &Job,
     blocks: &[Block<'_, f64>],
@@ -41,7 +41,7 @@ pub(super) fn run(
         }
         if stages.free_set_newton && (sweeps >= FREE_SET_AT || !stages.newton_sweeps) {
             free_set_newton(job, blocks, x, info, sweeps);
-            // However many a column took: what is counted must not depend on its neighbours.
+            // Counts all of them, whatever a column took: the count must not depend on its neighbours.
             sweeps = (sweeps + free_set_newton::STEPS).min(max_iter);
             check(job, blocks, x, info, work, sweeps);
         }
@@ -49,7 +49,7 @@ pub(super) fn run(
     sweeps
 }
 
-/// Newton steps for the columns that are still open.
+/// Takes Newton steps for the columns that are not certified yet.
 fn free_set_newton(job: &Job, blocks: &[Block<'_, f64>], x: &mut [f64], info: &[ColumnInfo], sweeps: usize) {
     for ((x, info), b) in x.chunks_mut(blocks[0].r).zip(info).zip(columns(blocks)) {
         if !info.converged {
@@ -59,7 +59,7 @@ fn free_set_newton(job: &Job, blocks: &[Block<'_, f64>], x: &mut [f64], info: &[
     }
 }
 
-/// Certifies the columns that are still open, and moves each to its best ray.
+/// Certifies the columns that are not certified yet, and moves each to its best ray.
 fn check(
     job: &Job,
     blocks: &[Block<'_, f64>],
@@ -87,7 +87,7 @@ fn check(
             }
             x.iter_mut().for_each(|x| *x *= ray);
             if job.enough(gap, sum) {
-                // Far from the ray the logarithms of both cancel.
+                // Far from the best ray, the two logarithms in `primal` cancel.
                 let exact = (0.5..=2.0).contains(&ray);
                 let values = (primal, primal - gap, exact);
                 *info = job.close(&b.column(c), x, values, sweeps, (tile, x_bar));

@@ -1,27 +1,27 @@
-//! The last stage: the primal-dual algorithm, for a column that nothing quicker has settled.
+//! The last stage: the primal-dual algorithm, for columns that the faster stages did not solve.
 //!
-//! The step and its letters are those of [`primal_dual`](crate::primal_dual), with a tenth of the even spread
-//! in the metric. Here the steps go on until the duality gap of the column is small, so the column is
-//! *restarted* now and then: the metric is renewed at the present x, and ω moves half-way (in logarithms) to
-//! the ratio of the distances that x and χ have travelled since the last restart, measured in the metric, as
-//! PDLP does for linear programs (Applegate et al. 2021). A restart happens when the gap has fallen to a fifth, or when the last one
-//! lies more than a third of all steps back. Two dual points are tried at every check, α/(Kx) and −χ, and the
-//! best primal and the best dual value seen make the certificate.
+//! [`primal_dual`](crate::primal_dual) defines the step and its letters. The metric here has a tenth of the
+//! even spread. Because the steps continue until the duality gap is small, the column is *restarted* now and
+//! then: the metric is recomputed at the current x, and ω moves half-way (in logarithms) to the ratio of the
+//! distances that x and χ have moved since the last restart, measured in the metric, as in PDLP for linear
+//! programs (Applegate et al. 2021). A restart takes place when the gap has decreased to a fifth, or when
+//! more than a third of all steps were taken since the last one. Every check tries two dual points, a/(Kx)
+//! and −χ. The best primal and dual values found make the certificate.
 
 use super::{ColumnInfo, Job};
 use crate::block::{Block, Work};
 use crate::kernel::{self, DualStep, Keep, KeepAndMeasure, LogSums};
 use crate::primal_dual::{Metric, PrimalDual, Prox};
 
-/// Steps between two looks at the gap, which cost about as much as one step and a half.
+/// Steps between two checks of the gap. A check costs about as much as one and a half steps.
 const CHECK_EVERY: usize = 20;
 /// The share of the even spread that the metric adds to x.
 const SPREAD: f64 = 0.1;
-/// ω at the beginning.
+/// Initial ω.
 const FIRST_WEIGHT: f64 = 3.0;
 
-/// Moves the weights `x` of the only column of a block, which has taken `before` steps, until it is certified
-/// or must end.
+/// Updates the weights `x` of the only column of a block, which has taken `before` steps, until it is
+/// certified or must stop.
 pub(super) fn run(
     job: &Job,
     b: &Block<'_, f64>,
@@ -55,25 +55,25 @@ pub(super) fn run(
     job.close(b, x, (primal, dual, false), before + steps, (&mut work.tile, &mut work.evidence.g))
 }
 
-/// A column on its way to the optimum.
+/// The state of a column.
 struct Column<'a, 'b> {
     b: &'a Block<'b, f64>,
     work: &'a mut Work<f64>,
     /// ω.
     weight: f64,
-    /// The best primal and dual values seen.
+    /// The best primal and dual values found.
     primal: f64,
     dual: f64,
-    /// The gap at the last restart, and when that was.
+    /// The gap and the step of the last restart.
     gap_then: f64,
     restarted: usize,
-    /// At the last check: the factor to the best ray, and the gap of the present pair.
+    /// At the last check: the factor to the best ray, and the gap of the current pair.
     ray: f64,
     gap: f64,
 }
 
 impl Column<'_, '_> {
-    /// Some primal-dual steps; the dual value of the χ that they end with.
+    /// Takes some primal-dual steps. Returns the dual value of the final χ.
     fn steps(&mut self, count: usize) -> f64 {
         let (b, Work { tile, evidence, sigma, chi, x, x_bar, tau, simplex, .. }) = (self.b, &mut *self.work);
         let g = &mut evidence.g;
@@ -86,7 +86,7 @@ impl Column<'_, '_> {
         b.cost.dual(0, b.sums[0], x, kernel::weighted_log(b.a, chi), g)
     }
 
-    /// Looks at the column: the primal value on the best ray, the two dual values, the gap.
+    /// Computes the primal value on the best ray, the two dual values, and the gap.
     fn check(&mut self, from_chi: f64) {
         let (b, sum) = (self.b, self.b.sums[0]);
         let Work { tile, evidence, z, x, x_best, .. } = &mut *self.work;
@@ -107,7 +107,7 @@ impl Column<'_, '_> {
         }
     }
 
-    /// χ = −α/(Kx), divided so that it is feasible.
+    /// χ = −a/(Kx), scaled to be feasible.
     fn first_dual(&mut self) {
         let Work { evidence, z, chi, .. } = &mut *self.work;
         let live = evidence.g.iter().zip(self.b.cost.of(0)).filter(|(_, c)| **c > 0.0);
@@ -117,7 +117,7 @@ impl Column<'_, '_> {
         }
     }
 
-    /// Moves ω half-way to the ratio of what x and χ have travelled since the last restart.
+    /// Moves ω half-way to the ratio of the distances that x and χ have moved since the last restart.
     fn adapt_weight(&mut self) {
         let (Work { sigma, chi, chi_then, x, x_then, tau, .. }, b) = (&*self.work, self.b);
         let primal = moved(&x[..b.r], x_then, tau) * self.weight;
@@ -128,7 +128,7 @@ impl Column<'_, '_> {
         }
     }
 
-    /// Renews the metric at the present x, moved to its best ray.
+    /// Recomputes the metric at the current x, on its best ray.
     fn restart(&mut self, steps: usize) {
         let (b, ray) = (self.b, self.ray);
         let Work { z, sigma, chi, chi_then, x, x_bar, x_then, tau, .. } = &mut *self.work;

@@ -1,12 +1,11 @@
 //! Registers of AVX-512.
 //!
-//! The processor takes 16 cycles and more for the quotients or roots of eight doubles, as long as the
-//! products of a pass with 16 to 32 atoms. Here they are its 14-bit estimates, refined by Newton steps in the
-//! pipes that the products use; the last step takes the exact residual. An estimate right to 2⁻¹⁴ gives a
-//! reciprocal right to 2⁻²⁸ and a quotient right to 2⁻⁵⁶ before rounding (2⁻²⁸ in single precision, where the
-//! reciprocal is not refined). Results therefore differ from the IEEE operations in a last bit at most, and
-//! rarely (tested). Registers with a divisor or radicand far from 1, zeros included, take the ordinary
-//! instructions.
+//! The processor takes 16 cycles or more for the quotients or roots of eight doubles, as long as the products
+//! of a pass with 16 to 32 atoms. Instead we refine its 14-bit estimates by Newton steps, which run in the
+//! pipes of the products; the last step uses the exact residual. An estimate with error 2⁻¹⁴ gives a
+//! reciprocal with error 2⁻²⁸ and a quotient with error 2⁻⁵⁶ before rounding (2⁻²⁸ in single precision, where
+//! the reciprocal is not refined). Results therefore differ from the IEEE operations by at most the last bit,
+//! and rarely (tested). Registers with a divisor or radicand far from 1, or zero, use the exact instructions.
 
 use super::isa::Avx512;
 use super::lanes::Lanes;
@@ -14,7 +13,7 @@ use super::x86::x86_lanes;
 use pulp::{MemMask, Simd};
 use std::arch::x86_64::*;
 
-/// Both precisions differ in names and in whether an estimate must be refined more than once.
+/// Defines a register type. The precisions differ in names and in the number of refinements of an estimate.
 macro_rules! register {
     ($name:ident, $t:ident, $doc:literal, $shift:ident, $refine:literal, $small:expr, $large:expr, $all:expr,
      $equal:ident $at_least:ident $masked_cmp:ident $minus_product:ident $rcp:ident $rsqrt:ident $to_f64:ident) => {
@@ -25,7 +24,7 @@ macro_rules! register {
                 let y = if $refine { y.refined(z) } else { y };
                 let q = self * y;
                 let quotient = self.less(z, q).mul_add(y, q);
-                // What the refinement cannot do, a z of 0 or ∞ first of all, ends as NaN.
+                // If the refinement fails, above all for a z of 0 or ∞, the result is NaN.
                 if self.1.$equal(quotient.0, quotient.0).0 == $all {
                     return quotient;
                 }
@@ -38,7 +37,7 @@ macro_rules! register {
                 if $refine { y.refined(self) } else { y }
             }
 
-            /// Root and half the reciprocal root are refined together, then the root is corrected once.
+            /// Refines the root and half the reciprocal root together, then corrects the root once.
             #[inline(always)]
             fn sqrt(self) -> Self {
                 let token = self.1;
@@ -84,7 +83,7 @@ macro_rules! register {
                 Self(pulp::cast(self.1.avx512f.$rcp(pulp::cast(self.0))), self.1)
             }
 
-            /// A Newton step from an estimate of 1/z.
+            /// Takes a Newton step from an estimate of 1/z.
             #[inline(always)]
             fn refined(self, z: Self) -> Self {
                 Self::splat(self.1, 1.0).less(z, self).mul_add(self, self)
@@ -93,7 +92,7 @@ macro_rules! register {
     };
 }
 
-/// The sums of the lanes of eight registers, in one.
+/// The lane sums of eight registers.
 #[inline(always)]
 fn add_lanes(token: Avx512, x: [__m512d; 8]) -> [f64; 8] {
     let low = add_pairs(token, add_lane_pairs(token, x[0], x[1]), add_lane_pairs(token, x[2], x[3]));
@@ -108,20 +107,20 @@ fn add_lane_pairs(token: Avx512, a: __m512d, b: __m512d) -> __m512d {
     f._mm512_add_pd(f._mm512_unpacklo_pd(a, b), f._mm512_unpackhi_pd(a, b))
 }
 
-/// The same with pairs of lanes in place of lanes, first those of a, then those of b.
+/// a₀₁ + a₂₃, a₄₅ + a₆₇, b₀₁ + b₂₃, b₄₅ + b₆₇, where each operand is a pair of lanes.
 #[inline(always)]
 fn add_pairs(token: Avx512, a: __m512d, b: __m512d) -> __m512d {
     let f = token.avx512f;
     f._mm512_add_pd(f._mm512_shuffle_f64x2::<0x88>(a, b), f._mm512_shuffle_f64x2::<0xdd>(a, b))
 }
 
-/// A register of double precision as it is.
+/// Returns a register of double precision unchanged.
 #[inline(always)]
 fn whole(_: Avx512, x: __m512d) -> __m512d {
     x
 }
 
-/// The halves of a register added up, in double precision.
+/// The sum of the two halves of a register, in double precision.
 #[inline(always)]
 fn halves(token: Avx512, x: __m512) -> __m512d {
     let [low, high]: [__m256; 2] = pulp::cast(x);

@@ -10,22 +10,22 @@ use std::sync::OnceLock;
 /// The environment variable that forces a level.
 const VARIABLE: &str = "KLNMF_LEVEL";
 
-/// Work on numbers `S`, written once for registers of any width.
+/// Work on numbers `S`, generic over the register width.
 ///
 /// `run` consumes the work, because a closure that can be called again gets a wrapper, and a wrapper that is
-/// not inlined is compiled for a plain processor.
+/// not inlined is compiled for the baseline processor.
 pub trait Wide<S: Scalar> {
     /// The result.
     type Output;
 
-    /// Does the work with registers `L`. Must be `#[inline(always)]`, see [`simd`].
+    /// Does the work with registers `L`. Must be `#[inline(always)]`; see [`simd`].
     fn run<L: Lanes<S>>(self, token: L::Token) -> Self::Output;
 }
 
 /// An instruction set of this processor. The tokens of the x86 levels exist only if the processor has them.
 #[derive(Clone, Copy)]
 pub enum Isa {
-    /// Vectors of 16 bytes, which every processor has.
+    /// Vectors of 16 bytes, available on every processor.
     Plain,
     /// AVX2 and FMA, vectors of 32 bytes.
     #[cfg(target_arch = "x86_64")]
@@ -36,16 +36,16 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// The level in use: the one that `KLNMF_LEVEL` names, or the widest if it names none of this processor.
+    /// The level in use: the one in `KLNMF_LEVEL`, or the widest if that is not a level of this processor.
     pub fn get() -> Self {
         static CHOSEN: OnceLock<Isa> = OnceLock::new();
         *CHOSEN.get_or_init(|| Self::chosen().unwrap_or_else(|_| Self::widest()))
     }
 
-    /// The level that `KLNMF_LEVEL` names, or the widest if it is not set.
+    /// The level in `KLNMF_LEVEL`, or the widest if it is not set.
     ///
-    /// Every call that makes threads asks here first, so that a wrong value is an error and not a silent change
-    /// of speed.
+    /// Every call that starts threads checks this first, so that a wrong value is an error and not a silent
+    /// change of speed.
     pub fn chosen() -> Result<Self> {
         match env::var_os(VARIABLE) {
             None => Ok(Self::widest()),
@@ -62,7 +62,7 @@ impl Isa {
         found.ok_or_else(|| error("this processor lacks these instructions; unset it to use the best ones"))
     }
 
-    /// All levels of this processor, the narrowest first.
+    /// All levels of this processor, narrowest first.
     pub fn all() -> Vec<Self> {
         let mut all = vec![Isa::Plain];
         #[cfg(target_arch = "x86_64")]
@@ -77,7 +77,7 @@ impl Isa {
         Self::all().pop().unwrap_or(Isa::Plain)
     }
 
-    /// The name by which `KLNMF_LEVEL` knows the level.
+    /// The name of the level in `KLNMF_LEVEL`.
     pub fn name(self) -> &'static str {
         match self {
             Isa::Plain => "plain",
@@ -118,8 +118,8 @@ impl Isa {
     }
 }
 
-/// Runs `f` compiled for the level in use. `f` must be `#[inline(always)]`, because only what is inlined here is
-/// compiled for the level. It must not use `mul_add`: on a plain processor that is a slow call.
+/// Runs `f` compiled for the level in use. `f` must be `#[inline(always)]`, because only inlined code is
+/// compiled for the level. It must not use `mul_add`, which is a slow call without the instruction.
 #[inline(always)]
 pub(crate) fn simd<R>(f: impl FnOnce() -> R) -> R {
     match Isa::get() {
@@ -131,13 +131,13 @@ pub(crate) fn simd<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// The instruction level that the library uses here: `plain`, `avx2` or `avx512`. `KLNMF_LEVEL` forces one;
-/// an unknown one, or one that the processor lacks, is an error here and in every call that works on V.
+/// The instruction level in use: `plain`, `avx2` or `avx512`. `KLNMF_LEVEL` forces one. A level that is
+/// unknown or missing on this processor is an error here and in every call that works on V.
 pub fn instruction_level() -> Result<&'static str> {
     Isa::chosen().map(Isa::name)
 }
 
-/// The instruction levels that this processor has.
+/// The instruction levels of this processor.
 pub fn instruction_levels() -> Vec<&'static str> {
     Isa::all().into_iter().map(Isa::name).collect()
 }

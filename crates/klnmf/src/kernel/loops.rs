@@ -1,7 +1,7 @@
-//! Loops over slices: the products of a sparse column, logarithms of a column, conversions and sums.
+//! Loops over slices: products of a sparse column, logarithms of a column, conversions and sums.
 //!
-//! Sums run in lanes of 64 bytes whatever the width of the registers and are added up by halves, so that the
-//! order, hence every bit, is the same on AVX2 and AVX-512.
+//! Sums use lanes of 64 bytes, whatever the register width, and are added by halves. So the order of the
+//! additions, and hence every bit, is the same on AVX2 and AVX-512.
 
 // Loops over the registers of 64 bytes index several arrays at once.
 #![allow(clippy::needless_range_loop)]
@@ -11,15 +11,15 @@ use super::lanes::{Lanes, weighted_ln};
 use super::plain::Array;
 use crate::Scalar;
 
-/// The logarithm of one positive normal number, to the same bits on every processor.
+/// The logarithm of one positive normal number, with the same bits on every processor.
 pub(crate) fn ln(x: f64) -> f64 {
     Array::<f64, 1, true>([x]).ln().0[0]
 }
 
-/// The most registers that 64 bytes fill.
+/// The most registers in 64 bytes.
 const MOST_REGISTERS: usize = 4;
 
-/// How many registers of numbers 64 bytes fill.
+/// Number of registers in 64 bytes.
 #[inline(always)]
 const fn registers<S: Scalar, L: Lanes<S>>() -> usize {
     64 / (L::N * size_of::<S>())
@@ -66,7 +66,7 @@ impl<S: Scalar> Wide<S> for Multiply<'_, S> {
 }
 
 impl<S: Scalar> Multiply<'_, S> {
-    /// The rows from `at` on, `R` registers at a time while they are full; returns the first that is left.
+    /// Processes rows from `at` on, `R` full registers at a time. Returns the first row that is left.
     #[inline(always)]
     fn whole<L: Lanes<S>, const R: usize>(&mut self, token: L::Token, mut at: usize) -> usize {
         while at + R * L::N <= self.z.len() {
@@ -76,7 +76,7 @@ impl<S: Scalar> Multiply<'_, S> {
         at
     }
 
-    /// The rows from `at` on, in `R` registers with `live` numbers each. Their sums stay in the registers.
+    /// Processes rows from `at` on in `R` registers of `live` numbers. The sums stay in the registers.
     #[inline(always)]
     fn rows<L: Lanes<S>, const R: usize>(&mut self, token: L::Token, at: usize, live: usize) {
         let mut sums = [L::splat(token, S::ZERO); R];
@@ -123,7 +123,7 @@ impl<S: Scalar> Wide<S> for Transposed<'_, S> {
 }
 
 impl<S: Scalar> Transposed<'_, S> {
-    /// `A` atoms from atom `l` on: their sums do not wait for each other, and t is loaded once for all.
+    /// Processes `A` atoms from atom `l` on. Their sums are independent, and t is loaded once for all.
     #[inline(always)]
     fn atoms<L: Lanes<S>, const A: usize>(&mut self, token: L::Token, l: usize) {
         let (p, across) = (self.t.len(), registers::<S, L>() * L::N);
@@ -158,7 +158,7 @@ impl<S: Scalar> Transposed<'_, S> {
     }
 }
 
-/// Σ over a > 0 of a·ln((a + ε)/(z + ε)). Infinite if some z + ε ≤ 0 there.
+/// Σ over a > 0 of a·ln((a + ε)/(z + ε)); infinite if some z + ε ≤ 0 there.
 pub(crate) fn log_sum(a: &[f64], z: &[f64], epsilon: f64) -> f64 {
     let pairs = a.iter().zip(z).filter(|(a, _)| **a > 0.0);
     pairs.map(|(a, z)| weighted_ln(*a, a + epsilon, z + epsilon)).sum()
@@ -172,7 +172,7 @@ pub(crate) fn weighted_log(a: &[f64], y: &[f64]) -> f64 {
 
 const LANES: usize = 8;
 
-/// Numbers in another precision, as many as there is room for.
+/// Converts numbers to another precision, as many as fit into `to`.
 pub(crate) fn convert<A: Scalar, B: Scalar>(from: &[A], to: &mut [B]) {
     simd(
         #[inline(always)]

@@ -1,4 +1,4 @@
-//! What a pass does to z = Kx, entry by entry, between its two products.
+//! Maps of z = Kx, applied entry by entry between the two products of a pass.
 
 use super::isa::{Isa, Wide};
 use super::lanes::{Lanes, MOST};
@@ -6,23 +6,23 @@ use crate::Scalar;
 use crate::block::MOST_COLUMNS;
 use std::mem::MaybeUninit;
 
-/// A function of the entries of z. It is called with one register at a time.
+/// A function of the entries of z, called with one register at a time.
 ///
-/// It runs inside the product kernels, strip by strip while z is in the nearest cache, so every `map` must be
+/// It runs inside the product kernels, strip by strip while z is in the L1 cache, so every `map` must be
 /// `#[inline(always)]`.
 pub trait TileMap<S: Scalar> {
-    /// Whether it leaves z as it is.
+    /// Whether it leaves z unchanged.
     const SAME: bool = false;
 
-    /// The new values of the entries `at..at + live` of the block's p × q arrays, all in the same column; `z`
-    /// holds their old values, then ones. What comes after `live` in the result is not used.
+    /// The new values of the entries `at..at + live` of the block's p × q arrays, all in one column. `z`
+    /// holds their old values, then ones. Results after the first `live` are ignored.
     fn map<L: Lanes<S>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L;
 
-    /// Tells the processor that the entries from `at` on will be needed soon.
+    /// Prefetches the entries from `at` on.
     #[inline(always)]
     fn fetch(&self, _at: usize) {}
 
-    /// Maps a piece of a column that begins at `at`: z ← f(z).
+    /// Maps a part of a column that starts at `at`: z ← f(z).
     fn apply(&mut self, isa: Isa, column: usize, at: usize, z: &mut [S])
     where
         Self: Sized,
@@ -31,7 +31,7 @@ pub trait TileMap<S: Scalar> {
     }
 }
 
-/// A piece of a column, to be mapped.
+/// A part of a column to be mapped.
 struct Piece<'a, S, F> {
     map: &'a mut F,
     column: usize,
@@ -58,7 +58,7 @@ impl<S: Scalar, F: TileMap<S>> Wide<S> for Piece<'_, S, F> {
     }
 }
 
-/// Asks for the cache line of an entry; a hint, which may point anywhere.
+/// Prefetches the cache line of an entry. As a hint, it may point anywhere.
 #[inline(always)]
 fn fetch<S>(from: &[S], at: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -71,7 +71,7 @@ fn fetch<S>(from: &[S], at: usize) {
     let _ = (from, at);
 }
 
-/// z as it is.
+/// The identity.
 pub(crate) struct Same;
 
 impl<S: Scalar> TileMap<S> for Same {
@@ -83,7 +83,7 @@ impl<S: Scalar> TileMap<S> for Same {
     }
 }
 
-/// a/z where a > 0, else 0: minus the dual point, and the quotient of the multiplicative update.
+/// a/z where a > 0, else 0: the negative dual point, and the quotient of the multiplicative update.
 pub(crate) struct Ratio<'a, S> {
     pub a: &'a [S],
 }
@@ -100,22 +100,23 @@ impl<S: Scalar> TileMap<S> for Ratio<'_, S> {
     }
 }
 
-/// Σ b·ln(c/z) over the entries of each column where b > 0, infinite if z = 0 there; the result is c/z.
+/// Σ b·ln(c/z) over the entries of each column with b > 0, infinite if z = 0 there. The map is c/z.
 ///
-/// With c = b = a it gives the divergence along with the quotient, with c an earlier z the change since then.
+/// With c = b = a this gives the divergence along with the quotient; with c an earlier z, the change since.
 pub struct LogSums<'a, S> {
     b: &'a [S],
     c: &'a [S],
-    /// Whether the quotient is infinite where z is subnormal: what has lost digits certifies nothing.
+    /// Whether to return an infinite quotient where z is subnormal. Such a z has lost digits, so no
+    /// certificate may rest on it.
     pub certify: bool,
-    /// Running sums in as many lanes as the widest register has, of the first `columns` columns only: a
-    /// sparse block has one column, and clearing the sums of all would take as long as the column.
+    /// Partial sums in as many lanes as the widest register has, for the first `columns` columns only. A
+    /// sparse block has one column, and clearing the sums of all would take as long as the column itself.
     sums: [MaybeUninit<[S; MOST]>; MOST_COLUMNS],
     columns: usize,
 }
 
 impl<'a, S: Scalar> LogSums<'a, S> {
-    /// Sums of `columns` columns, all zero.
+    /// Zero sums for `columns` columns.
     pub fn new(b: &'a [S], c: &'a [S], columns: usize) -> Self {
         let mut sums = [MaybeUninit::uninit(); MOST_COLUMNS];
         sums[..columns].fill(MaybeUninit::new([S::ZERO; MOST]));
@@ -125,7 +126,7 @@ impl<'a, S: Scalar> LogSums<'a, S> {
     /// The sum of a column.
     pub fn sum(&self, column: usize) -> f64 {
         assert!(column < self.columns);
-        // Safety: `new` has set the sums of these columns.
+        // Safety: `new` has initialised the sums of these columns.
         let sums = unsafe { self.sums[column].assume_init_ref() };
         sums.iter().map(|s| s.to_f64()).sum()
     }
@@ -136,11 +137,11 @@ impl<S: Scalar> TileMap<S> for LogSums<'_, S> {
     fn map<L: Lanes<S>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
         let token = z.token();
         let (b, c) = (L::load(token, self.b, at, live), L::load(token, self.c, at, live));
-        // Beyond `live` there are ones in all three, whose logarithm is zero.
+        // After the first `live` all three are one, with logarithm zero.
         let t = c.over(z);
         let terms = t.weighted_ln(b, c, z);
         assert!(column < self.columns);
-        // Safety: `new` has set the sums of these columns.
+        // Safety: `new` has initialised the sums of these columns.
         let sums = unsafe { self.sums[column].assume_init_mut() };
         (L::load(token, sums, 0, L::N) + terms).store(sums, 0, L::N);
         if self.certify && !z.is_normal_where(b) {
@@ -156,10 +157,10 @@ impl<S: Scalar> TileMap<S> for LogSums<'_, S> {
     }
 }
 
-/// The dual step χ ← ½(χ' − √(χ'² + 4σa)), χ' = χ + σz; the new χ is also the result.
+/// The dual step χ ← ½(χ' − √(χ'² + 4σa)) with χ' = χ + σz. The map is the new χ.
 ///
-/// With `COLUMNS` there is one σ for each column and the step is taken on all entries, as in the authors'
-/// program. Otherwise there is one σ for each entry and χ is 0 where a = 0.
+/// With `COLUMNS` there is one σ per column, and the step covers all entries, as in the authors' program.
+/// Otherwise there is one σ per entry, and χ is 0 where a = 0.
 pub(crate) struct DualStep<'a, S, const COLUMNS: bool> {
     a: &'a [S],
     sigma: &'a [S],
@@ -167,14 +168,14 @@ pub(crate) struct DualStep<'a, S, const COLUMNS: bool> {
 }
 
 impl<'a, S> DualStep<'a, S, false> {
-    /// On the support of a, with one σ for each entry.
+    /// The step on the support of a, with one σ per entry.
     pub fn new(a: &'a [S], sigma: &'a [S], chi: &'a mut [S]) -> Self {
         Self { a, sigma, chi }
     }
 }
 
 impl<'a, S> DualStep<'a, S, true> {
-    /// On all entries, with one σ for each column.
+    /// The step on all entries, with one σ per column.
     pub fn by_column(a: &'a [S], sigma: &'a [S], chi: &'a mut [S]) -> Self {
         Self { a, sigma, chi }
     }
@@ -204,7 +205,7 @@ impl<S: Scalar, const COLUMNS: bool> TileMap<S> for DualStep<'_, S, COLUMNS> {
     }
 }
 
-/// Keeps z, its columns `height` apart.
+/// Stores z, with columns `height` apart.
 pub struct Keep<'a, T> {
     pub z: &'a mut [T],
     pub p: usize,
@@ -219,7 +220,7 @@ impl<T: Scalar> TileMap<T> for Keep<'_, T> {
     }
 }
 
-/// Keeps z and adds up the logarithms; the result is the quotient.
+/// Stores z and sums the logarithms. The map is the quotient.
 pub struct KeepAndMeasure<'a, T> {
     pub keep: Keep<'a, T>,
     pub logs: LogSums<'a, T>,

@@ -1,14 +1,14 @@
 //! The arithmetic of the passes over the data: products, quotients, roots and logarithms on registers.
 //!
-//! There is one way to write such code. Work is a value that implements [`Wide`]: a function that is generic
-//! over the register type [`Lanes`]. [`Isa::run_wide`] picks the register type of this processor and calls
-//! the work inside a function that is compiled for its instruction set. Only code that is inlined into that
+//! All such code has the same form. Work is a value that implements [`Wide`]: a function that is generic over
+//! the register type [`Lanes`]. [`Isa::run_wide`] selects the register type of this processor and calls the
+//! work inside a function that is compiled for its instruction set. Only code that is inlined into that
 //! function is compiled for the instruction set, so everything from `Wide::run` down to the instructions is
 //! `#[inline(always)]`.
 //!
-//! A register can be made only with the token of its instruction set, and a token only after the processor
-//! was checked. Arithmetic on registers is therefore safe. Simple loops over numbers that the compiler
-//! vectorises by itself use [`simd`] and need no registers.
+//! A register can be created only with the token of its instruction set, and a token only after checking the
+//! processor. Arithmetic on registers is therefore safe. Simple loops over numbers, which the compiler
+//! vectorises itself, use [`simd`] and need no registers.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;

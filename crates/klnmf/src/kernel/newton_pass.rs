@@ -1,33 +1,33 @@
-//! The pass over the rows of one column for a block of four weights: gradient and Hessian.
+//! The pass over the rows of one column for a block of four weights, which computes gradient and Hessian.
 //!
-//! Fourteen running sums stay in registers.
+//! Fourteen partial sums stay in registers.
 
 use super::isa::Wide;
 use super::lanes::{Lanes, MOST};
 use crate::Scalar;
 use std::ops::Range;
 
-/// Columns that are worked side by side.
+/// Columns processed together.
 pub(crate) const C: usize = 8;
 /// Weights in a block.
 pub(crate) const B: usize = 4;
 /// Entries of the upper triangle of a B × B matrix.
 pub(crate) const H: usize = B * (B + 1) / 2;
 
-/// Bytes of an atom that a pass takes at most: those of eight atoms stay in the first cache.
+/// The most bytes of an atom in one pass, so that those of eight atoms stay in the L1 cache.
 const CHUNK: usize = 3072;
 
-/// The rows 0..height in the chunks that passes take.
+/// The rows 0..height in chunks, one for each pass.
 pub(crate) fn chunks<S>(height: usize) -> impl Iterator<Item = Range<usize>> {
     let rows = CHUNK / size_of::<S>();
     (0..height).step_by(rows).map(move |start| start..(start + rows).min(height))
 }
 
-/// What a pass reads and writes; all slices have the same length, a multiple of 64 bytes.
+/// The operands of a pass. All slices have the same length, a multiple of 64 bytes.
 pub(crate) struct Pass<'a, S> {
-    /// A column of V, zeros after its end.
+    /// A column of V, padded with zeros.
     pub a: &'a [S],
-    /// Kx, which the pass brings up to date; not zero after its end.
+    /// Kx, which the pass updates; the padding is not zero.
     pub z: &'a mut [S],
     /// The atoms of the previous block.
     pub before: [&'a [S]; B],
@@ -35,17 +35,17 @@ pub(crate) struct Pass<'a, S> {
     pub d: [S; B],
     /// The atoms of this block.
     pub k: [&'a [S]; B],
-    /// The least value that z may have: positive.
+    /// Lower bound of z; positive.
     pub floor: S,
 }
 
-/// Kᵀt and the upper triangle of KᵀDiag(u)K, each as a register of sums that are still to be added up.
+/// Kᵀt and the upper triangle of KᵀDiag(u)K, each as a register of partial sums.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Sums<S>([[S; MOST]; B + H]);
 
 impl<S: Scalar> Sums<S> {
-    /// Room for sums.
+    /// Zero sums.
     pub const ZERO: Self = Self([[S::ZERO; MOST]; B + H]);
 
     /// The register of entry `e`.
@@ -55,9 +55,9 @@ impl<S: Scalar> Sums<S> {
     }
 }
 
-/// Brings z up to date and adds the rows of a pass to the sums, or begins new ones if `fresh`.
+/// Updates z and adds the rows of a pass to the sums, or starts new sums if `fresh` is set.
 ///
-/// The pass is borrowed because large work that is handed over by value is copied on the way.
+/// The pass is borrowed, because large values would be copied.
 pub(crate) struct BlockPass<'p, 'a, S> {
     pub pass: &'p mut Pass<'a, S>,
     pub fresh: bool,
@@ -77,7 +77,7 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
                 *now = L::load(token, sum, 0, L::N);
             }
         }
-        // Separate variables, because the compiler does not keep all of such an array in registers.
+        // Separate variables, because the compiler does not keep the whole array in registers.
         let [mut g0, mut g1, mut g2, mut g3, mut h00, mut h01, mut h02, mut h03, ..] = so_far;
         let [.., mut h11, mut h12, mut h13, mut h22, mut h23, mut h33] = so_far;
         let n = z.len();
@@ -106,7 +106,7 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
     }
 }
 
-/// Brings z up to date; comes to the least z among the rows with a > 0.
+/// Updates z and returns the smallest z in the rows with a > 0.
 pub(crate) struct LastPass<'p, 'a, S>(pub &'p mut Pass<'a, S>);
 
 impl<S: Scalar> Wide<S> for LastPass<'_, '_, S> {
@@ -128,7 +128,7 @@ impl<S: Scalar> Wide<S> for LastPass<'_, '_, S> {
     }
 }
 
-/// Comes to Kᵀt and the upper triangle of KᵀDiag(u)K of some columns, side by side.
+/// Sums Kᵀt and the upper triangle of KᵀDiag(u)K for several columns together.
 pub(crate) struct Totals<'a, S>(pub &'a [Sums<S>; C]);
 
 impl<S: Scalar> Wide<S> for Totals<'_, S> {
@@ -136,7 +136,7 @@ impl<S: Scalar> Wide<S> for Totals<'_, S> {
 
     #[inline(always)]
     fn run<L: Lanes<S>>(self, token: L::Token) -> Self::Output {
-        // One by one, because the compiler sends the registers of a loop through memory.
+        // Written out, because the compiler passes the registers of a loop through memory.
         let [c0, c1, c2, c3, c4, c5, c6, c7] = self.0;
         let mut totals = [[0.0; C]; B + H];
         for (e, total) in totals.iter_mut().enumerate() {
@@ -151,21 +151,21 @@ impl<S: Scalar> Wide<S> for Totals<'_, S> {
 /// A register of each of four atoms.
 type Four<'a, S> = ((&'a [S], &'a [S]), (&'a [S], &'a [S]));
 
-/// The registers of the first `n` rows of four atoms, side by side. Zipped iterators need no checks of bounds
-/// in the loop, and slices of one length need no search for the shortest before it.
+/// The registers of the first `n` rows of four atoms. Zipped iterators need no bounds checks in the loop, and
+/// slices of equal length need no search for the shortest before it.
 #[inline(always)]
 fn four<'a, S: Scalar, L: Lanes<S>>(atoms: &[&'a [S]; B], n: usize) -> impl Iterator<Item = Four<'a, S>> {
     let [a, b, c, d] = [&atoms[0][..n], &atoms[1][..n], &atoms[2][..n], &atoms[3][..n]];
     a.chunks_exact(L::N).zip(b.chunks_exact(L::N)).zip(c.chunks_exact(L::N).zip(d.chunks_exact(L::N)))
 }
 
-/// Each number in every place of a register. An array's `map` need not be inlined.
+/// Broadcasts each number to a register. An array's `map` might not be inlined.
 #[inline(always)]
 fn splat_all<S: Scalar, L: Lanes<S>>(token: L::Token, x: &[S; B]) -> [L; B] {
     [L::splat(token, x[0]), L::splat(token, x[1]), L::splat(token, x[2]), L::splat(token, x[3])]
 }
 
-/// z with the change d of the weights of four atoms.
+/// Adds the change d of the weights of four atoms to z.
 #[inline(always)]
 fn moved<S: Scalar, L: Lanes<S>>(z: L, d: [L; B], ((a0, a1), (a2, a3)): Four<'_, S>) -> L {
     let token = z.token();

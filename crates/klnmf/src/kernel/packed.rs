@@ -1,10 +1,9 @@
-//! The two products of a pass over dense data, z = Kx and g = Kᵀt, from a dictionary packed for vector
-//! registers.
+//! The two products of a pass over dense data, z = Kx and g = Kᵀt, with a dictionary packed for registers.
 //!
-//! Both are the same kernel: a strip of the packed matrix, some vectors wide, times a few columns, summed in
-//! registers over the common length. For z the strip is a few rows of K and the sum runs over the atoms; for
-//! g it is a few atoms and the sum runs over the rows. Every number is a chain of multiply-adds in the order
-//! of that sum. They are fused on AVX2 and AVX-512, so these two give the same bits.
+//! Both use the same kernel: a strip of the packed matrix, some vectors wide, times a few columns, summed in
+//! registers over the common dimension. For z the strip is a few rows of K and the sum runs over the atoms.
+//! For g the strip is a few atoms and the sum runs over the rows. Each result is a chain of multiply-adds in
+//! the order of that sum. They are fused on AVX2 and AVX-512, so these two give the same bits.
 
 // The kernels are loops over constant ranges that index several arrays at once.
 #![allow(clippy::needless_range_loop)]
@@ -16,11 +15,11 @@ use crate::Scalar;
 use rayon::prelude::*;
 use std::ops::{Deref, DerefMut, Range};
 
-/// Vectors beside each other in a strip: with six or eight columns the sums just fill the registers. The last
-/// strip has one if that is enough.
+/// Vectors in a strip. With two, the sums of six or eight columns just fill the registers. The last strip has
+/// one if that suffices.
 const VECTORS: usize = 2;
 
-/// Numbers that begin at a cache line, so that no vector lies across two.
+/// Numbers aligned to a cache line, so that no vector crosses two lines.
 pub struct Aligned<S> {
     room: Vec<S>,
     start: usize,
@@ -50,7 +49,7 @@ impl<S> DerefMut for Aligned<S> {
     }
 }
 
-/// A dictionary K (p × r) in the two layouts that the products want.
+/// A dictionary K (p × r) in the layouts for the two products.
 pub struct Packed<S> {
     isa: Isa,
     p: usize,
@@ -64,7 +63,7 @@ pub struct Packed<S> {
 }
 
 impl<S: Scalar> Packed<S> {
-    /// Room for p rows and r atoms, for products at a certain level.
+    /// Allocates p rows and r atoms, for products at a given level.
     pub fn new(isa: Isa, p: usize, r: usize) -> Self {
         let width = VECTORS * isa.vector_bytes() / size_of::<S>();
         let rows = Aligned::zeros(p.next_multiple_of(width / VECTORS) * r);
@@ -72,11 +71,11 @@ impl<S: Scalar> Packed<S> {
         Self { isa, p, r, width, rows, atoms }
     }
 
-    /// Packs K from its transpose (r × p), strip by strip; on the threads of the pool that this is called in.
+    /// Packs K from its transpose (r × p), strip by strip, on the threads of the calling pool.
     pub fn set<T: Scalar>(&mut self, kt: &[T]) {
         let Self { p, r, width, rows, atoms, .. } = self;
         let (p, r, width) = (*p, *r, *width);
-        // Enough strips of rows at a time that handing them out costs little.
+        // Several strips of rows at a time, so that distributing them costs little.
         let many = 16 * width * r;
         let rows = rows.par_chunks_mut(many).zip(kt.par_chunks(many));
         let atoms = atoms.par_chunks_mut(width * p).enumerate();
@@ -86,8 +85,8 @@ impl<S: Scalar> Packed<S> {
         );
     }
 
-    /// t ← f(K x) for some rows, which begin at a multiple of the strip's width: x is r × q, t is rows × q.
-    /// `map` is applied strip by strip while z = K x is in the nearest cache.
+    /// t ← f(K x) for some rows, starting at a multiple of the strip width: x is r × q, t is rows × q. `map`
+    /// is applied strip by strip while z = K x is in the L1 cache.
     pub fn multiply_map(
         &self,
         rows: &Range<usize>,
@@ -96,7 +95,7 @@ impl<S: Scalar> Packed<S> {
         t: &mut [S],
         map: &mut impl TileMap<S>,
     ) {
-        // Only the last strip of all may be narrow, so the rows end with a whole one or with the matrix.
+        // Only the last strip may be narrow, so the rows must end with a whole strip or with the matrix.
         assert!(
             rows.start.is_multiple_of(self.width)
                 && (rows.end.is_multiple_of(self.width) || rows.end == self.p)
@@ -121,14 +120,14 @@ impl<S: Scalar> Packed<S> {
     }
 }
 
-/// Rows of K, side by side in strips.
+/// Packs rows of K side by side into strips.
 fn set_rows<S: Scalar, T: Scalar>(strips: &mut [S], kt: &[T], r: usize, width: usize) {
     simd(
         #[inline(always)]
         || {
             for (strip, rows) in strips.chunks_mut(width * r).zip(kt.chunks(width * r)) {
                 let across = strip.len() / r;
-                // Contiguous reads and strided writes, which do not wait for each other.
+                // Contiguous reads and strided writes, which are independent.
                 for (l, row) in rows.chunks_exact(r).enumerate() {
                     for (line, k) in strip.chunks_exact_mut(across).zip(row) {
                         line[l] = S::from_f64(k.to_f64());
@@ -139,7 +138,7 @@ fn set_rows<S: Scalar, T: Scalar>(strips: &mut [S], kt: &[T], r: usize, width: u
     );
 }
 
-/// The atoms from `first` on, side by side in one strip.
+/// Packs the atoms from `first` on side by side into one strip.
 fn set_atoms<S: Scalar, T: Scalar>(strip: &mut [S], kt: &[T], r: usize, first: usize) {
     let across = strip.len() / (kt.len() / r);
     let live = across.min(r - first);
@@ -154,10 +153,10 @@ fn set_atoms<S: Scalar, T: Scalar>(strip: &mut [S], kt: &[T], r: usize, first: u
     );
 }
 
-/// One product of strips with columns, c ← [c +] f(A b): A in strips, b depth × q, c height × q.
+/// A product of strips with columns, c ← [c +] f(A b): A in strips, b depth × q, c height × q.
 struct Product<'a, S, F> {
     strips: &'a [S],
-    /// Which lines of a strip it takes: `depth` of its `stride` lines, after the first `skip`.
+    /// The lines of a strip to use: `depth` of its `stride` lines, after the first `skip`.
     stride: usize,
     skip: usize,
     depth: usize,
@@ -166,7 +165,7 @@ struct Product<'a, S, F> {
     c: &'a mut [S],
     height: usize,
     add: bool,
-    /// The place of c's first number in the arrays that f reads, and their height.
+    /// The position of c's first number in the arrays that f reads, and their height.
     origin: (usize, usize),
     map: &'a mut F,
 }
@@ -174,7 +173,7 @@ struct Product<'a, S, F> {
 impl<S: Scalar, F: TileMap<S>> Wide<S> for Product<'_, S, F> {
     type Output = ();
 
-    /// Works on as many columns at a time as the processor has registers for: 32 of 64 bytes, 16 of fewer.
+    /// Processes as many columns at a time as the registers allow: 32 registers of 64 bytes, else 16.
     #[inline(always)]
     fn run<L: Lanes<S>>(self, token: L::Token) {
         match L::N * size_of::<S>() {
@@ -186,7 +185,7 @@ impl<S: Scalar, F: TileMap<S>> Wide<S> for Product<'_, S, F> {
 }
 
 impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
-    /// All columns, `N` at a time, then `M`, then one.
+    /// Processes all columns: `N` at a time, then `M`, then one.
     #[inline(always)]
     fn all<L: Lanes<S>, const N: usize, const M: usize>(mut self, token: L::Token) {
         let mut j = 0;
@@ -204,7 +203,7 @@ impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
         }
     }
 
-    /// `N` columns from column `j` on, strip after strip.
+    /// Processes `N` columns from column `j` on, strip by strip.
     #[inline(always)]
     fn columns<L: Lanes<S>, const N: usize>(&mut self, token: L::Token, j: usize) {
         for first in (0..self.height).step_by(VECTORS * L::N) {
@@ -216,9 +215,9 @@ impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
         }
     }
 
-    /// Where f will read after the `N` columns from `j` on: the next `N` columns, else those below the first,
-    /// else those right of the last, where the next product may go on. Fewer than `N` columns at the end are
-    /// not asked for.
+    /// Where f will read after the `N` columns from `j` on: in the next `N` columns, else below the first,
+    /// else right of the last, where the next product may continue. A remainder of fewer than `N` columns is
+    /// not prefetched.
     #[inline(always)]
     fn next_columns<const N: usize>(&self, j: usize) -> usize {
         let (row, rows) = self.origin;
@@ -231,7 +230,7 @@ impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
         }
     }
 
-    /// The strip of `V` vectors that begins at line `first` of c, times `N` columns.
+    /// Multiplies the strip of `V` vectors that starts at line `first` of c by `N` columns.
     #[inline(always)]
     fn strip<L: Lanes<S>, const V: usize, const N: usize>(
         &mut self,
@@ -244,7 +243,7 @@ impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
         let b = &self.b[j * depth..][..N * depth];
         let c = &mut self.c[j * height..][..N * height];
         let a = &self.strips[first * stride + skip * V * L::N..][..depth * V * L::N];
-        // f reads from far away: this asks for what it will read of this strip in the next columns.
+        // f reads from distant memory. This prefetches its entries of this strip in the next columns.
         for n in 0..N {
             for v in 0..V {
                 self.map.fetch(next + n * self.origin.1 + v * L::N);
@@ -252,8 +251,8 @@ impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
         }
         let live = (V * L::N).min(height - first);
         let sums = strip_times_columns::<S, L, V, N>(token, a, b, depth);
-        // Loops over constant ranges with so little in them are unrolled, and the sums stay in registers.
-        // With the map in here they would not, so it reads them from c, which is in the nearest cache.
+        // Such small loops over constant ranges are unrolled, and the sums stay in registers. With the map in
+        // the loop they would not, so the map reads them from c, which is in the L1 cache.
         for n in 0..N {
             for v in 0..V {
                 let (at, live) = (n * height + first + v * L::N, (live - v * L::N).min(L::N));
@@ -275,7 +274,7 @@ impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
     }
 }
 
-/// The heart: for every line of the strip one load of its vectors and one broadcast for each column.
+/// The innermost kernel: for each line of the strip, one load of its vectors and one broadcast per column.
 #[inline(always)]
 fn strip_times_columns<S: Scalar, L: Lanes<S>, const V: usize, const N: usize>(
     token: L::Token,

@@ -1,12 +1,11 @@
-//! Registers as arrays, for processors without AVX2: loops over 16 bytes that the compiler turns into SSE2 or
-//! NEON.
+//! Registers as arrays, for processors without AVX2. The compiler turns these loops over 16 bytes into SSE2
+//! or NEON code.
 
 use super::lanes::Lanes;
 use crate::Scalar;
 use std::ops::{Add, Div, Mul, Sub};
 
-/// Whether every processor of this target has a fused multiply-add. Without the instruction it is a slow
-/// call.
+/// Whether every processor of this target has a fused multiply-add. Otherwise `mul_add` is a slow call.
 pub const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
 /// `N` numbers; `F` says whether `mul_add` is fused.
@@ -14,8 +13,8 @@ pub const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"
 pub struct Array<S, const N: usize, const F: bool>(pub [S; N]);
 
 impl<S: Scalar, const N: usize, const F: bool> Array<S, N, F> {
-    /// Numbers from a function of the place. This level needs no instructions that are not everywhere, so
-    /// closures need not be marked.
+    /// Creates numbers from a function of the lane. This level needs no special instructions, so closures
+    /// need not be marked for inlining.
     #[inline(always)]
     fn each(f: impl Fn(usize) -> S) -> Self {
         let mut all = [S::ZERO; N];

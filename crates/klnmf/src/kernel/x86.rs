@@ -1,15 +1,15 @@
-//! Registers of AVX2, and what they share with those of AVX-512. The instructions are those of pulp, which have
-//! one name on both.
+//! Registers of AVX2, and the code they share with AVX-512. The instructions are those of pulp, which have
+//! the same name on both.
 //!
-//! On AVX2 quotients and roots are the processor's own: its estimates have only 12 bits here and exist only in
-//! single precision.
+//! On AVX2 quotients and roots use the processor's own instructions, because its estimates have only 12 bits
+//! and exist only in single precision.
 
 use super::isa::Avx2;
 use super::lanes::Lanes;
 use pulp::{MemMask, Simd};
 
-/// A register type of a level in one of the two precisions, which differ in the names of the instructions. The
-/// level adds an instruction that shifts bits, whether a mask has any place, and functions of its own.
+/// Defines a register type for a level and a precision. Precisions differ in the names of the instructions.
+/// The level adds a bit shift, a test whether a mask has any lane set, and functions of its own.
 macro_rules! x86_lanes {
     ($name:ident, f64, $($of_level:tt)*) => {
         x86_lanes!(@register $name f64 u64 f64s F64_LANES 52,
@@ -63,7 +63,7 @@ macro_rules! x86_lanes {
                     return Self(unsafe { from.read_unaligned() }, token);
                 }
                 let mask = token.$between(0, live as $int).mask();
-                // Safety: the mask has as many places as the slice has numbers.
+                // Safety: the mask has as many lanes as the slice has numbers.
                 let some = unsafe { token.$load(MemMask::new(mask), from.as_ptr()) };
                 Self(token.$select(mask, some, token.$set(rest)), token)
             }
@@ -77,7 +77,7 @@ macro_rules! x86_lanes {
                     return unsafe { to.write_unaligned(self.0) };
                 }
                 let mask = MemMask::new(self.1.$between(0, live as $int).mask());
-                // Safety: the mask has as many places as the slice has numbers.
+                // Safety: the mask has as many lanes as the slice has numbers.
                 unsafe { self.1.$store(mask, to.as_mut_ptr(), self.0) }
             }
 
@@ -113,10 +113,10 @@ macro_rules! x86_lanes {
                 const BIAS: $t = ($t::MAX_EXP - 1) as $t;
                 const ROOT_HALF: $int = std::$t::consts::FRAC_1_SQRT_2.to_bits();
                 let token = self.1;
-                // Adding this carries into the exponent exactly if the mantissa is at least √2.
+                // This addition carries into the exponent exactly if the mantissa is at least √2.
                 let carry = token.$set_int($t::to_bits(1.0) - ROOT_HALF);
                 let bits = token.$add_int(token.$to_int(self.0), carry);
-                // An integer laid into the mantissa of 2^bits converts without a conversion instruction.
+                // An integer in the mantissa of 2^bits converts without a conversion instruction.
                 let laid = token.$or(token.$shift::<$bits>(bits), token.$set_int(TWO_TO_BITS.to_bits()));
                 let e = Self(token.$from_int(laid), token) - Self::splat(token, TWO_TO_BITS + BIAS);
                 let rest = token.$and(bits, token.$set_int((1 << $bits) - 1));

@@ -29,12 +29,12 @@ impl<T: Scalar> Mat<T> {
         Ok(Self { rows, cols, data })
     }
 
-    /// A matrix of zeros. Panics only where a `Vec` of that size would; see [`Mat::try_zeros`].
+    /// A matrix of zeros. Panics if a `Vec` of that size would; see [`Mat::try_zeros`].
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { rows, cols, data: vec![T::ZERO; rows * cols] }
     }
 
-    /// A matrix of zeros, or an error if that much memory cannot be had.
+    /// A matrix of zeros, or an error if the memory cannot be allocated.
     pub fn try_zeros(rows: usize, cols: usize) -> Result<Self> {
         Ok(Self { rows, cols, data: try_vec(rows, cols, T::ZERO)? })
     }
@@ -70,7 +70,7 @@ impl<T: Scalar> Mat<T> {
         &self.data
     }
 
-    /// All numbers, column after column, to be changed.
+    /// All numbers, column after column, mutable.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.data
     }
@@ -85,7 +85,7 @@ impl<T: Scalar> Mat<T> {
         &self.data[j * self.rows..][..self.rows]
     }
 
-    /// Column `j`, to be changed.
+    /// Column `j`, mutable.
     pub fn col_mut(&mut self, j: usize) -> &mut [T] {
         &mut self.data[j * self.rows..][..self.rows]
     }
@@ -97,7 +97,7 @@ impl<T: Scalar> Mat<T> {
         out
     }
 
-    /// The same matrix in another precision.
+    /// Converts the matrix to another precision.
     pub fn cast<S: Scalar>(&self) -> Mat<S> {
         let data = self.data.iter().map(|v| S::from_f64(v.to_f64())).collect();
         Mat { rows: self.rows, cols: self.cols, data }
@@ -118,7 +118,7 @@ impl<T: Scalar> Mat<T> {
     }
 }
 
-/// Writes the transpose of column-major numbers, `rows` to a column, to `to`, on all threads.
+/// Writes the transpose of column-major numbers, `rows` per column, to `to`, on all threads.
 pub(crate) fn transpose_into<T: Scalar>(pool: &Pool, from: (usize, &[T]), to: &mut Mat<T>) {
     let (cols, rows) = (to.rows, to.cols);
     pool.panels(64, (&mut to.data, cols), (&mut vec![(); rows], 1), |first, to, _| {
@@ -126,8 +126,7 @@ pub(crate) fn transpose_into<T: Scalar>(pool: &Pool, from: (usize, &[T]), to: &m
     });
 }
 
-/// The columns of the transpose from `first` on, as many as `to` has room for, in square tiles that stay in
-/// cache.
+/// Writes the columns of the transpose from `first` on that fit into `to`, in cache-sized square tiles.
 fn transpose_part<T: Scalar>((rows, from): (usize, &[T]), cols: usize, first: usize, to: &mut [T]) {
     const TILE: usize = 32;
     let here = to.len() / cols.max(1);

@@ -3,16 +3,16 @@
 use super::{Compressed, Matrix};
 use crate::Scalar;
 
-/// A line: all entries, or the stored ones with their places.
+/// A line: all entries, or the stored ones with their positions.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a, T> {
-    /// The places of the values, rising; without them there is a value for every place.
+    /// The positions of the values, increasing; if none, there is a value for every position.
     pub idx: Option<&'a [u32]>,
     pub values: &'a [T],
 }
 
 impl<'a, T: Scalar> Line<'a, T> {
-    /// Place and value of every entry, or of every stored one.
+    /// Position and value of every entry, or of every stored one.
     #[inline]
     pub fn entries(self) -> impl Iterator<Item = (usize, T)> + 'a {
         let values = self.values.iter().enumerate();
@@ -21,7 +21,7 @@ impl<'a, T: Scalar> Line<'a, T> {
 }
 
 impl<'a, T: Scalar> Matrix<'a, T> {
-    /// How many lines there are, and how long they are.
+    /// The number of lines and their length.
     pub(crate) fn lines(&self) -> (usize, usize) {
         self.order.lines_first(self.rows, self.cols)
     }

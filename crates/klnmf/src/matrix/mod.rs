@@ -1,8 +1,8 @@
-//! Storage of V, and the one seam between dense and sparse.
+//! Storage of V, and the common interface to dense and sparse data.
 //!
-//! [`Mat`] owns a dense matrix, [`Sparse`] a compressed one; [`Matrix`] is the borrowed view of either that
-//! every solver takes. A view can lie on memory of someone else (numpy, scipy) without a copy, in either
-//! order. Transposing a view costs nothing: it swaps the shape and says that rows are now columns.
+//! [`Mat`] owns a dense matrix and [`Sparse`] a compressed one. [`Matrix`] is the borrowed view of either
+//! that every solver takes. A view can refer to foreign memory (numpy, scipy) without a copy, in either
+//! order. Transposing a view costs nothing: it swaps the shape and exchanges rows and columns.
 
 mod dense;
 mod line;
@@ -26,8 +26,8 @@ pub enum Order {
 }
 
 impl Order {
-    /// (rows, columns) as (lines, their length), (row, column) as (line, place in it), and both back: by
-    /// columns the two are swapped.
+    /// (rows, columns) as (lines, their length) and (row, column) as (line, position), and back. For columns
+    /// the two are swapped.
     pub(crate) fn lines_first<X>(self, rows: X, cols: X) -> (X, X) {
         match self {
             Order::Columns => (cols, rows),
@@ -35,7 +35,7 @@ impl Order {
         }
     }
 
-    /// The order with the fewer lines, hence the fewer pointers, for a sparse `rows × cols` matrix.
+    /// The order with fewer lines, and hence fewer pointers, for a sparse `rows × cols` matrix.
     pub fn shorter(rows: usize, cols: usize) -> Self {
         if rows < cols { Order::Rows } else { Order::Columns }
     }
@@ -51,16 +51,16 @@ impl Order {
 
 /// A borrowed non-negative matrix: dense or sparse, by columns or by rows.
 ///
-/// Build one from a [`Mat`] or a [`Sparse`] with `into()`, or straight on foreign memory with
+/// Create one from a [`Mat`] or a [`Sparse`] with `into()`, or directly on foreign memory with
 /// [`Matrix::dense`] and [`Matrix::sparse`].
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a, T> {
     rows: usize,
     cols: usize,
     order: Order,
-    /// All entries, or the stored ones, as they lie.
+    /// All entries, or the stored ones, in storage order.
     pub(crate) values: &'a [T],
-    /// Where the stored entries are, if the matrix is sparse.
+    /// The positions of the stored entries, if the matrix is sparse.
     pub(crate) compressed: Option<Compressed<'a>>,
 }
 
@@ -88,8 +88,8 @@ impl<'a, T: Scalar> Matrix<'a, T> {
 
     /// A view of compressed lines: CSC for [`Order::Columns`], CSR for [`Order::Rows`].
     ///
-    /// Indices must rise strictly within a line. Explicit zeros are harmless. [`Sparse::new`] takes arrays in
-    /// any order and with duplicates, at the price of owning them.
+    /// Indices must increase strictly within a line. Explicit zeros are allowed. [`Sparse::new`] takes arrays
+    /// in any order and with duplicates, but must own them.
     pub fn sparse(
         rows: usize,
         cols: usize,
@@ -123,12 +123,12 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         self.compressed.is_some()
     }
 
-    /// The stored entries: all of them if dense.
+    /// Number of stored entries: all of them if dense.
     pub fn stored(&self) -> usize {
         self.values.len()
     }
 
-    /// The entries that are not zero.
+    /// Number of non-zero entries.
     pub fn nnz(&self) -> usize {
         self.values.iter().filter(|v| **v != T::ZERO).count()
     }
@@ -144,7 +144,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         self.values.iter().map(|v| v.to_f64()).sum()
     }
 
-    /// Row, column and value of every entry, or of every stored one, in the order of storage.
+    /// Row, column and value of every entry, or of every stored one, in storage order.
     pub fn entries(self) -> impl Iterator<Item = (usize, usize, T)> {
         (0..self.lines().0).flat_map(move |l| {
             self.line(l).entries().map(move |(place, value)| {
@@ -166,21 +166,21 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         self.transpose().col_sums()
     }
 
-    /// How many rows and how many columns hold nothing but zeros.
+    /// Numbers of rows and of columns that hold only zeros.
     pub fn empty(&self) -> (usize, usize) {
         let empty = |counts: Vec<usize>| counts.into_iter().filter(|n| *n == 0).count();
         let (rows, cols) = self.counts(|x| x != T::ZERO);
         (empty(rows), empty(cols))
     }
 
-    /// The most stored entries of a row, and of a column.
+    /// The largest numbers of stored entries in a row and in a column.
     pub fn longest(&self) -> (usize, usize) {
         let most = |counts: Vec<usize>| counts.into_iter().max().unwrap_or(0);
         let (rows, cols) = self.counts(|_| true);
         (most(rows), most(cols))
     }
 
-    /// How many stored entries of every row, and of every column, are such.
+    /// The numbers of stored entries in every row and in every column for which `such` holds.
     fn counts(&self, such: impl Fn(T) -> bool) -> (Vec<usize>, Vec<usize>) {
         let (mut rows, mut cols) = (vec![0; self.rows], vec![0; self.cols]);
         for (i, j, _) in self.entries().filter(|entry| such(entry.2)) {
@@ -201,17 +201,17 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         if rows > 0 && cols > 0 { Ok(()) } else { Err(Error::Empty { rows, cols }) }
     }
 
-    /// Checks that every entry is finite and not negative, and so is their sum; the error names the first
-    /// entry, in storage order, that is not.
+    /// Checks that every entry is finite and non-negative, and that their sum is finite. The error names the
+    /// first invalid entry in storage order.
     pub fn check(&self) -> Result<()> {
         self.check_entries()?;
         if self.sum().is_finite() { Ok(()) } else { Err(Error::SumOverflow) }
     }
 
-    /// The same without the sum; on all threads if this is called in a pool.
+    /// Checks the entries without their sum, on all threads if called in a pool.
     pub(crate) fn check_entries(&self) -> Result<()> {
         let bad = |v: &T| !(v.is_finite() && *v >= T::ZERO);
-        // A fold without early exit is several times faster on good data, and data is mostly good.
+        // A fold without early exit is several times faster on valid data, the usual case.
         let any_bad = |chunk: &[T]| chunk.iter().fold(false, |any, v| any | bad(v));
         let any = match rayon::current_thread_index() {
             Some(_) => self.values.par_chunks(1 << 16).any(any_bad),

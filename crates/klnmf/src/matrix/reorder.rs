@@ -1,4 +1,4 @@
-//! Compressed rows from compressed columns, and back.
+//! Conversion between compressed rows and compressed columns.
 
 use super::sparse::try_vec;
 use super::{Matrix, Sparse};
@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 impl<T: Scalar> Sparse<T> {
-    /// The same matrix compressed along the other lines (CSC from CSR and back), in O(stored entries); on all
-    /// threads if this is called in a pool.
+    /// Compresses the matrix along the other lines (CSC from CSR and back), in O(stored entries). Uses all
+    /// threads if called in a pool.
     pub fn reordered(view: Matrix<'_, T>) -> Result<Self> {
         if !view.is_sparse() {
             return Err(Error::Shape("a dense matrix has no compressed lines".into()));
@@ -45,7 +45,7 @@ impl<T: Scalar> Sparse<T> {
     }
 }
 
-/// Calls `f` with line, place and value of the stored entries at some places, line after line.
+/// Calls `f` with line, position and value of the stored entries at these positions, line by line.
 fn for_each_within<T: Scalar>(view: Matrix<'_, T>, places: Range<usize>, mut f: impl FnMut(usize, usize, T)) {
     for l in 0..view.lines().0 {
         let line = view.line(l);
@@ -61,7 +61,7 @@ fn for_each_within<T: Scalar>(view: Matrix<'_, T>, places: Range<usize>, mut f: 
     }
 }
 
-/// Calls `f` with every task: in parallel if this is called in a pool.
+/// Calls `f` with every task, in parallel if called in a pool.
 fn for_each_task<A: Send>(tasks: Vec<A>, f: impl Fn(A) + Sync + Send) {
     match rayon::current_thread_index() {
         Some(_) => tasks.into_par_iter().with_max_len(1).for_each(f),

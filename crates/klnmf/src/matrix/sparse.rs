@@ -5,9 +5,9 @@ use crate::{Error, Result, Scalar};
 
 /// A sparse matrix in compressed lines: columns (CSC) or rows (CSR).
 ///
-/// Within a line indices rise strictly and no stored value is zero: [`Sparse::new`] and
-/// [`Sparse::from_triplets`] sort, add up duplicates and drop zeros. Indices have 32 bits, so that there are
-/// fewer than 2³² rows, and as many columns.
+/// Within a line, indices increase strictly and no stored value is zero: [`Sparse::new`] and
+/// [`Sparse::from_triplets`] sort, sum duplicates and drop zeros. Indices have 32 bits, so there must be
+/// fewer than 2³² rows and columns.
 ///
 /// ```
 /// use klnmf::{Order, Sparse};
@@ -45,9 +45,9 @@ impl<T: Scalar> Sparse<T> {
 
     /// Builds the matrix from (row, column, value) entries in any order.
     ///
-    /// `replay` is called twice, once to count and once to fill, and must hand the same entries to `put` both
-    /// times: so the entries themselves need never be held in memory. Errors of `put` and of `replay` itself
-    /// end the work.
+    /// `replay` is called twice, once to count and once to fill, and must pass the same entries to `put` both
+    /// times. The entries themselves are therefore never held in memory. Errors of `put` and of `replay` end
+    /// the work.
     pub fn from_triplets<E: From<Error>>(
         rows: usize,
         cols: usize,
@@ -56,8 +56,8 @@ impl<T: Scalar> Sparse<T> {
     ) -> Result<Self, E> {
         check_size(rows, cols)?;
         let (lines, _) = order.lines_first(rows, cols);
-        // While entries are put, `ptr[l + 1]` is where the next one of line l goes; in the end it is where
-        // the line ends.
+        // During the filling `ptr[l + 1]` is the position of the next entry of line l, and at the end that of
+        // the line's end.
         let mut ptr = try_vec(lines + 2, 1, 0)?;
         replay(&mut |i, j, _| {
             if i >= rows || j >= cols {
@@ -96,7 +96,7 @@ impl<T: Scalar> Sparse<T> {
         Self { rows, cols, order: Order::Columns, ptr, idx, val }
     }
 
-    /// The same matrix, dense. For small matrices and tests; no solver calls it.
+    /// Converts to a dense matrix, for small matrices and tests. No solver calls it.
     pub fn to_dense(&self) -> super::Mat<T> {
         let mut out = super::Mat::zeros(self.rows, self.cols);
         self.view().entries().for_each(|(i, j, x)| out[(i, j)] = x);
@@ -130,7 +130,7 @@ impl<T: Scalar> Sparse<T> {
         Matrix { rows: *rows, cols: *cols, order: *order, values: val, compressed }
     }
 
-    /// Sorts each line, adds up duplicates, drops zeros; in place, and a line that is in order is only moved.
+    /// Sorts each line, sums duplicates and drops zeros, in place. A line in order is only moved.
     fn make_canonical(&mut self) {
         let Self { ptr, idx, val, .. } = self;
         let mut line: Vec<(u32, T)> = Vec::new();
@@ -165,7 +165,7 @@ impl<T: Scalar> Sparse<T> {
     }
 }
 
-/// A vector of `rows · cols` equal values, or an error if that much memory cannot be had.
+/// A vector of `rows · cols` equal values, or an error if the memory cannot be allocated.
 pub(super) fn try_vec<V: Copy>(rows: usize, cols: usize, value: V) -> Result<Vec<V>> {
     let bytes = rows as u128 * cols as u128 * size_of::<V>() as u128;
     let too_large = || Error::TooLarge { rows, cols, bytes };
@@ -185,8 +185,8 @@ fn check_size(rows: usize, cols: usize) -> Result<()> {
 }
 
 impl<T: Scalar> Matrix<'_, T> {
-    /// Checks compressed arrays: pointers that start at 0, never fall and end at the number of values;
-    /// indices in range and, if `strict`, rising strictly within a line.
+    /// Checks compressed arrays. Pointers must start at 0, never decrease, and end at the number of values.
+    /// Indices must be in range and, if `strict` is set, increase strictly within a line.
     pub(super) fn check_structure(&self, strict: bool) -> Result<()> {
         let Some(Compressed { ptr, idx }) = self.compressed else { return Ok(()) };
         check_size(self.rows, self.cols)?;
@@ -195,7 +195,7 @@ impl<T: Scalar> Matrix<'_, T> {
         if ptr.len() != lines + 1 {
             let found = ptr.len();
             return fail(format!(
-                "the pointer array has {found} entries for {lines} lines, one more is expected"
+                "the pointer array has {found} entries for {lines} lines; {lines} + 1 are needed"
             ));
         }
         if idx.len() != values {
@@ -209,11 +209,11 @@ impl<T: Scalar> Matrix<'_, T> {
                 return fail(format!("pointer {} of line {l} is out of order", ends[1]));
             };
             if let Some(i) = line.iter().find(|i| **i as usize >= length) {
-                return fail(format!("index {i} in line {l}, lines have {length} entries"));
+                return fail(format!("index {i} in line {l} is out of range: lines have {length} entries"));
             }
             if strict && let Some(at) = line.windows(2).position(|two| two[0] >= two[1]) {
                 let at = ends[0] + at + 1;
-                return fail(format!("indices of line {l} do not rise strictly at position {at}"));
+                return fail(format!("indices of line {l} do not increase strictly at position {at}"));
             }
         }
         Ok(())

@@ -6,11 +6,11 @@
 //! Z ← (YᵀY + I)⁻¹(Yᵀ(X + α_X/ρ) + H − α_Z/ρ),  Y likewise,  X ← (b + √(b² + 4ρV))/2ρ with b = ρYZ − α_X − 1,
 //! H ← (Z + α_Z/ρ)₊,  W ← (Y + α_Y/ρ)₊,  α_X ← α_X + ρ(X − YZ),  α_Z ← α_Z + ρ(Z − H),  α_Y ← α_Y + ρ(Y − W).
 //!
-//! W and H, the non-negative copies, are what is given out. X and α_X are dense: the method is for dense V.
+//! The method returns the non-negative copies W and H. X and α_X are dense, so the method takes dense V only.
 //!
-//! The method is not indifferent to the scale of V, since one ρ serves constraints of different size. Without
-//! a given ρ it works on V/u with u the mean of V, so W/√u and H/√u, and ρ = 10; with a given ρ on V as it
-//! is.
+//! The result depends on the scale of V, because one ρ serves constraints of different size. If ρ is given,
+//! the method works on V as it is. Otherwise it works on V/u, W/√u and H/√u, where u is the mean of V, with
+//! ρ = 10.
 
 use super::method::{Built, Factors, Method, Pair};
 use super::{Setup, Side, Store};
@@ -19,27 +19,27 @@ use crate::matrix::Matrix;
 use crate::parallel::{PerThread, Pool};
 use crate::{Mat, Result, Scalar, kernel};
 
-/// Columns of an n × m array, or rows of Y, that one task works on.
+/// Columns of an n × m array, or rows of Y, in one task.
 const PANEL: usize = 32;
 
-/// The penalty where none is given, for a V of mean 1.
+/// Default penalty, for a V of mean 1.
 const RHO: f64 = 10.0;
 
 /// The splitting variables and their multipliers.
 struct Admm<'a, V, T> {
     pool: &'a Pool,
     v: Matrix<'a, V>,
-    /// What moves.
+    /// The factors that move, in order.
     order: Vec<Side>,
     rho: T,
-    /// The unit in which V is measured, and its square root for the factors.
+    /// The unit u of V, and √u for the factors.
     unit: T,
     root: T,
     /// Yᵀ and Z, and their multipliers.
     y: Pair<T>,
     alpha: Pair<T>,
     alpha_x: Mat<T>,
-    /// X + α_X/ρ: all that the other updates need of X.
+    /// X + α_X/ρ. The other updates need nothing else of X.
     x: Mat<T>,
     /// Some rows of X, as columns.
     rows: PerThread<Vec<T>>,
@@ -132,7 +132,7 @@ impl<V: Scalar, T: Scalar> Method<T> for Admm<'_, V, T> {
     }
 }
 
-/// Multiplies the factors of these sides; one that is fixed must keep its every bit.
+/// Multiplies the factors of these sides. A fixed factor must keep every bit.
 fn rescale<T: Scalar>(factors: &mut Pair<T>, sides: &[Side], by: T) {
     if by != T::ONE {
         for side in sides {
@@ -155,7 +155,7 @@ fn copy_rows<T: Scalar>(m: &Mat<T>, first: usize, count: usize, rows: &mut [T]) 
     }
 }
 
-/// For a column: `x` holds YZ and becomes X + α/ρ with the new X and the new α.
+/// Updates X and α for one column: `x` holds YZ on entry and X + α/ρ on return.
 fn x_step<V: Scalar, T: Scalar>(v: &[V], unit: T, rho: T, x: &mut [T], alpha: &mut [T]) {
     let (two, four_rho) = (T::from_f64(2.0), T::from_f64(4.0) * rho / unit);
     kernel::simd(

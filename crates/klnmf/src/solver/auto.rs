@@ -1,10 +1,11 @@
-//! The choice between a cheap method and a strong one, by what they achieve for the work.
+//! The choice between cheap and strong half-steps, by their progress per unit of work.
 //!
-//! Extrapolated multiplicative updates come first: from a random start, coordinate descent tends to converge
-//! early to a poor local optimum. Then block Newton steps, which gain more for the work on all data that were
-//! tried; but they carry no guarantee. After a window of iterations in which several of them had to be taken
-//! back, multiplicative updates are tried again, and kept while a window of them lowers ln D by more for the
-//! work than that one did. Work is counted, not timed, so the choice is the same on every machine.
+//! The method starts with extrapolated multiplicative updates, because from a random start coordinate descent
+//! tends to converge early to a poor local optimum. It then switches to block Newton steps, which made more
+//! progress per unit of work on all data that we tried. They carry no guarantee. If several of them had to be
+//! undone in a window of iterations, the method returns to multiplicative updates, and keeps them while a
+//! window of them decreases ln D by more per unit of work than that window of Newton steps did. Work is
+//! counted, not timed, so the choice is the same on every machine.
 
 use super::extrapolated::{Extrapolated, Momentum};
 use super::fpa::FPA;
@@ -18,12 +19,12 @@ use crate::{Result, Scalar};
 /// Iterations between two decisions.
 const WINDOW: usize = 10;
 
-/// Steps of a window that had to be taken back, from which on something must be wrong.
+/// Steps undone in one window at which the method leaves Newton.
 const TOO_OFTEN: usize = 3;
 
-/// The work on an entry of V in one half-step, in multiply-adds, as measured: a product takes one for each
-/// atom, and a division as much as twelve; the sums of a block of four weights 28, hence 7 for each atom; a
-/// row of the dictionary, gathered for a sparse column, 6 for each atom.
+/// Work for one entry of V in one half-step, in multiply-adds (measured). A product takes 1 for each atom and
+/// a division 12. The sums of a block of four weights take 28, so 7 for each atom. Gathering a row of the
+/// dictionary for a sparse column takes 6 for each atom.
 fn work(r: usize, steps: usize, gathers: bool, newton: bool) -> f64 {
     let (r, steps, division) = (r as f64, steps as f64, 12.0);
     let gathered = if gathers { 6.0 * r } else { 0.0 };
@@ -34,20 +35,19 @@ fn work(r: usize, steps: usize, gathers: bool, newton: bool) -> f64 {
     }
 }
 
-/// What the present window is for.
+/// The half-step of the current window, and the reason for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     /// Multiplicative updates.
     WarmUp,
     /// Block Newton steps.
     Newton,
-    /// Multiplicative updates after all, while they gain more than this for the work.
+    /// Multiplicative updates again, while their progress per unit of work exceeds `to_beat`.
     Cheap { to_beat: f64 },
 }
 
 impl Stage {
-    /// What comes after a window that lowered ln D by `rate` for the work and had to take back `failures`
-    /// steps.
+    /// The stage after a window that decreased ln D by `rate` per unit of work and undid `failures` steps.
     fn next(self, rate: f64, failures: usize) -> Self {
         match self {
             Stage::Newton if failures >= TOO_OFTEN => Stage::Cheap { to_beat: rate },
@@ -57,27 +57,27 @@ impl Stage {
     }
 }
 
-/// Extrapolated multiplicative updates and block Newton steps in turn.
+/// Alternates between extrapolated multiplicative updates and block Newton steps.
 struct Auto<'a, T: Scalar> {
     walk: Extrapolated<T, Local<'a, T>>,
-    /// Of multiplicative updates during Newton's stage, else of Newton.
+    /// Momentum of the half-step not in use: multiplicative updates in the Newton stage, else Newton.
     other: Momentum<T>,
     newton_only: bool,
     stage: Stage,
-    /// Of this window: iterations and work so far, and the divergence it began with.
+    /// In this window: iterations and work so far, and the divergence at its start.
     iterations: usize,
     work: f64,
     f: f64,
 }
 
-/// See [`Solver::Auto`](crate::Solver::Auto), and [`Solver::Newton`](crate::Solver::Newton), which does
-/// nothing else after the warm-up, whatever it achieves.
+/// See [`Solver::Auto`](crate::Solver::Auto), and [`Solver::Newton`](crate::Solver::Newton), which after the
+/// warm-up takes only Newton steps, whatever their progress.
 pub fn auto<'a, T: Scalar, S: Scalar>(
     setup: &Setup<'a, T>,
     factors: &Pair<S>,
     newton_only: bool,
 ) -> Built<'a, S> {
-    // Newton falls back to the primal-dual steps, which want the shares.
+    // Newton falls back to primal-dual steps, which need the shares.
     let parts = DictionaryParts { shares: true, ..HalfStep::<S>::parts(&Newton) };
     let (site, order) = setup.site(factors, parts, Side::H);
     let (sum, momentum) = (setup.problem.sum, Momentum::new(&MU, true));
@@ -91,7 +91,7 @@ pub fn auto<'a, T: Scalar, S: Scalar>(
 }
 
 impl<T: Scalar> Auto<'_, T> {
-    /// Changes the stage, and to the half-step of the new one; whether that is another.
+    /// Enters a stage and selects its half-step. Returns whether the half-step has changed.
     fn enter(&mut self, stage: Stage) -> bool {
         let other = (stage == Stage::Newton) != (self.stage == Stage::Newton);
         if other {
@@ -101,7 +101,7 @@ impl<T: Scalar> Auto<'_, T> {
         other
     }
 
-    /// Some of `steps` steps; how many.
+    /// Takes up to `steps` steps and returns how many.
     fn part(&mut self, factors: &mut Pair<T>, steps: usize) -> usize {
         let (r, gathers, failures) = (factors.h.rows(), self.walk.site.gathers(), self.walk.failures);
         let newton = self.stage == Stage::Newton;
@@ -110,13 +110,13 @@ impl<T: Scalar> Auto<'_, T> {
         self.iterations += steps;
         self.work += work(r, steps, gathers, newton);
         if self.walk.failures > failures {
-            // What was taken back costs half a sweep, and what was done instead about one of multiplicative updates.
+            // Undoing costs half a round, and the replacement about one round of multiplicative updates.
             self.work += 0.5 * work(r, steps, gathers, newton) + work(r, steps, gathers, false);
         }
         steps
     }
 
-    /// What to do in the next window.
+    /// Chooses the stage of the next window.
     fn decide(&mut self) {
         let fell = (self.f / self.walk.f).ln();
         let rate = if fell.is_finite() { fell / self.work } else { 0.0 };
@@ -134,7 +134,7 @@ impl<T: Scalar> Method<T> for Auto<'_, T> {
         while left > 0 {
             left -= self.part(factors, left);
             if !self.f.is_finite() {
-                // There is no rate from the start, whose divergence nobody has measured.
+                // The divergence at the start is unknown, so the first round yields no rate.
                 (self.work, self.f) = (0.0, self.walk.f);
             }
             if self.iterations >= WINDOW {

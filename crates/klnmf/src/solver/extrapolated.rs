@@ -1,35 +1,35 @@
-//! Extrapolation around any half-step, with Nesterov's momentum and, after Ang & Gillis (2019), a way back.
+//! Extrapolation of any half-step, with Nesterov's momentum and restarts after Ang & Gillis (2019).
 //!
-//! fastTopics (Carbonetto et al. 2021) does the same around coordinate descent. Hien, Leplat & Gillis (2024)
-//! extrapolate multiplicative updates with a guarantee instead of a way back.
+//! fastTopics (Carbonetto et al. 2021) extrapolates coordinate descent in this way. Hien, Leplat & Gillis
+//! (2024) extrapolate multiplicative updates with a guarantee instead of restarts.
 //!
 //! | letter | meaning |
 //! | --- | --- |
 //! | x | the last result of a half-step, for both factors |
-//! | y | x carried on in the direction it moved, x + β(x − x_before): where the next half-step starts |
-//! | f | D at y, which the first half-step of a sweep finds on its way |
+//! | y | the extrapolated point x + β(x − x_before), where the next half-step starts |
+//! | f | D at y, a by-product of the first half-step of a round |
 //!
-//! The method reports the best y so far. It lags one sweep behind, because D at y is measured by the next
-//! half-step.
+//! The method reports the best y so far. The report lags one round behind, because the next half-step
+//! measures D at y.
 //!
-//! While f falls, β grows. When it rises, β shrinks and y goes back to x. If that is no better either (x
-//! pairs each factor with the other one carried on, so nothing guarantees it), y goes back to the last good
-//! one, and goes on from there with a half-step that never raises the divergence: the primal-dual one, which
-//! leaves zeros, or the step itself if it is such a one.
+//! While f decreases, β grows. If f increases, β shrinks and y is reset to x. This may still increase f,
+//! because each factor in x was computed with the extrapolated other factor. Then y is reset to the last good
+//! point and the method continues with a half-step that never increases the divergence: the primal-dual one,
+//! which can leave zeros, or the extrapolated half-step itself if it has that property.
 
 use super::method::{Built, Factors, HalfStep, Local, Method, Pair, Site, alternate};
 use super::mu::MU;
 use super::{Setup, Side, Store};
 use crate::{Result, Scalar};
 
-/// Steps on each factor when it falls back to the primal-dual algorithm.
+/// Steps on each factor when the method falls back to the primal-dual algorithm.
 const FALLBACK_STEPS: usize = 5;
 
-/// A half-step, and how far to carry on with it: β = (t − 1)/t⁺ with Nesterov's t⁺ = ½(1 + √(1 + 4t²)).
+/// A half-step and its momentum: β = (t − 1)/t⁺ with Nesterov's t⁺ = ½(1 + √(1 + 4t²)).
 pub struct Momentum<S: Scalar> {
     step: &'static dyn HalfStep<S>,
     pub t: f64,
-    /// Only upwards: for a step where what falls may end at zero, and stay.
+    /// Extrapolates increases only, for half-steps in which a weight that reaches zero stays there.
     upwards: bool,
 }
 
@@ -46,7 +46,7 @@ impl<S: Scalar> Momentum<S> {
         self.t = next(self.t);
     }
 
-    /// Half the way back to the beginning.
+    /// Moves t half-way back to its start.
     fn rose(&mut self) {
         self.t = (0.5 * self.t).max(1.0);
     }
@@ -56,7 +56,7 @@ fn next(t: f64) -> f64 {
     0.5 * (1.0 + (1.0 + 4.0 * t * t).sqrt())
 }
 
-/// An extrapolated alternation, wherever its factors live.
+/// An extrapolated alternation, wherever its factors are stored.
 pub struct Extrapolated<S: Scalar, P: Site<S>> {
     pub site: P,
     order: Vec<Side>,
@@ -65,16 +65,15 @@ pub struct Extrapolated<S: Scalar, P: Site<S>> {
     pub momentum: Momentum<S>,
     x: Factors<P::Factor>,
     y: Factors<P::Factor>,
-    /// y as the present sweep found it.
+    /// y at the start of the current round.
     found: Factors<P::Factor>,
-    /// The lowest D of the y that were good, the last of which is kept outside, as the method's result so
-    /// far.
+    /// The lowest D of all good y. The caller holds the last good y, as the result so far.
     pub f: f64,
-    /// What goes on from the last good y; the step itself if there is nothing here.
+    /// The half-step that continues from the last good y; if none, the extrapolated half-step itself.
     fallback: Option<&'static dyn HalfStep<S>>,
-    /// How often it had to go back to the last good y.
+    /// Number of resets to the last good y.
     pub failures: usize,
-    /// By how much y was carried on; 0 where y is x.
+    /// The β with which y was extrapolated; 0 if y is x.
     beta: f64,
 }
 
@@ -85,7 +84,7 @@ pub fn mue<'a, T: Scalar, S: Scalar>(setup: &Setup<'a, T>, factors: &Pair<S>) ->
 }
 
 impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
-    /// Without a fallback the step must never raise the divergence.
+    /// Without a fallback, the half-step must never increase the divergence.
     pub fn new(
         site: P,
         order: Vec<Side>,
@@ -98,10 +97,10 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
         Self { site, order, sum, momentum, x, y, found, f: f64::INFINITY, fallback, failures: 0, beta: 0.0 }
     }
 
-    /// A sweep from y; `good` takes the y that it began with, if that was good.
+    /// Makes one round from y. If the y at its start was good, `good` receives it.
     pub fn sweep(&mut self, good: &mut Factors<P::Factor>, steps: usize) {
         let mut f = self.first(steps);
-        // What is no number has not fallen.
+        // NaN does not count as a decrease.
         let fell = f <= self.f;
         if self.beta > 0.0 && !fell {
             self.momentum.rose();
@@ -115,7 +114,7 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
             return self.go_back(good, steps);
         }
         std::mem::swap(good, &mut self.found);
-        // The lowest, so that what is let pass as rounding does not add up.
+        // The minimum, so that the slack for rounding errors does not accumulate.
         self.f = self.f.min(f);
         self.beta = self.momentum.beta();
         let Momentum { step, upwards, .. } = self.momentum;
@@ -128,14 +127,15 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
         }
     }
 
-    /// At the end f moves by rounding alone, which is no reason to go back: in f32 one measurement differs
-    /// from the next by some 1e-8 of ΣV, and the luckiest of them must not make all later ones fail.
+    /// The increase of f that counts as rounding error. Close to convergence f changes by rounding errors
+    /// only: in f32, by about 1e-8 of ΣV from one measurement to the next. One lucky measurement must not
+    /// make all later ones fail.
     fn slack(&self) -> f64 {
         let slack = 1e-12 * self.f.abs() + S::EPSILON.to_f64() * self.sum;
         if slack.is_finite() { slack } else { 0.0 }
     }
 
-    /// The first half-step of a sweep from y, and D there.
+    /// Makes the first half-step of a round from y, and returns D at y.
     fn first(&mut self, steps: usize) -> f64 {
         self.site.copy(&self.y, &mut self.found);
         let (side, step) = (self.order[0], self.momentum.step);
@@ -149,7 +149,7 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
         self.beta = 0.0;
     }
 
-    /// On from the last good point by a half-step that cannot make it worse.
+    /// Continues from the last good point with a half-step that cannot increase the divergence.
     fn go_back(&mut self, good: &Factors<P::Factor>, steps: usize) {
         self.failures += 1;
         self.site.copy(good, &mut self.y);
@@ -183,8 +183,8 @@ impl<T: Scalar> Method<T> for Extrapolated<T, Local<'_, T>> {
     }
 }
 
-/// x ← y, y ← max(y + β(y − x_before), y/100): what carrying on alone would bring to zero might be all there
-/// was to explain an entry of V.
+/// x ← y, y ← max(y + β(y − x_before), y/100). The lower bound is needed because a weight that extrapolation
+/// alone would set to zero might be the only one to explain an entry of V.
 pub fn carry_on<T: Scalar>(y: &mut [T], x: &mut [T], beta: f64, upwards: bool) {
     let (beta, least) = (T::from_f64(beta), T::from_f64(0.01));
     for (y, x) in y.iter_mut().zip(x) {
@@ -193,7 +193,7 @@ pub fn carry_on<T: Scalar>(y: &mut [T], x: &mut [T], beta: f64, upwards: bool) {
         let moved = if upwards { moved.max(T::ZERO) } else { moved };
         *x = now;
         let next = (now + beta * moved).max(least * now);
-        // What has not moved stays as it is, however small: it may be held.
+        // A weight that has not moved keeps its value, however small: it may be held.
         *y = if next < T::TINY && next != now { T::ZERO } else { next };
     }
 }

@@ -1,15 +1,15 @@
-//! The first-order primal-dual algorithm for the alternation; [`primal_dual`](crate::primal_dual) has the
+//! The first-order primal-dual algorithm for the alternation. [`primal_dual`](crate::primal_dual) defines the
 //! step and its letters.
 //!
 //! The metric is x plus 1 % (less if ω < 1) of the even spread. Every half-step starts from x on its best ray
-//! and from χ = −a/Kx, and ends with a comparison: if the divergence of the column has risen, the column
-//! takes the multiplicative update instead, with zeros that want to grow woken, and halves its ω; otherwise ω
-//! grows by a tenth, up to 8. So no half-step ends worse than it began, up to rounding (16 ε Σa), and ω finds
-//! its own size column by column. A factorisation begins with ten multiplicative updates of both factors in
-//! turn.
+//! and from χ = −a/Kx. At its end the divergence of each column is compared with that at the start. If it has
+//! increased, the column takes the multiplicative update instead, with a small value for zeros that should
+//! grow, and ω is halved. Otherwise ω grows by a tenth, up to 8. So no half-step increases the divergence,
+//! except for rounding errors (16 ε Σa), and ω adapts to each column. A factorisation begins with ten
+//! iterations of multiplicative updates.
 //!
-//! The form for topic models holds every x on the simplex {x ≥ 0, ΣKx = Σa}, which contains the optimum
-//! anyway. Where some weights are held it does not, and the step is the plain one.
+//! The variant for topic models keeps every x on the simplex {x ≥ 0, ΣKx = Σa}, which contains the optimum.
+//! If some weights are held, it does not, and the plain step is used.
 
 use super::method::{Column, HalfStep, Moving};
 use crate::Scalar;
@@ -22,10 +22,10 @@ const SPREAD: f64 = 0.01;
 pub const FIRST_WEIGHT: f64 = 2.0;
 const LARGEST_WEIGHT: f64 = 8.0;
 const SMALLEST_WEIGHT: f64 = 1e-3;
-/// What a zero weight that wants to grow begins with, as a share of the even spread.
+/// Start value of a zero weight that should grow, as a share of the even spread.
 const WAKE: f64 = 1e-6;
 
-/// The half-step; ω is kept in the columns.
+/// The half-step. The columns store ω.
 pub struct Fpa(Prox);
 
 /// Weights ≥ 0.
@@ -56,8 +56,8 @@ impl<S: Scalar> HalfStep<S> for Fpa {
             costs[c] = b.cost.total(c, x);
         }
 
-        // The opening pass: Kx, the steps, the dual point −a/Kx with the first dual step from there, for
-        // which Kx̄ = Kx, and the multiplicative update to fall back on.
+        // The opening pass computes Kx, the step sizes, the dual point −a/Kx, the first dual step from there
+        // (for which Kx̄ = Kx), and the multiplicative update as a fallback.
         let mut opening = Opening::new(b, columns, z, sigma, chi);
         b.pass(x, Some(g), tile, &mut opening);
         let metrics = opening.metrics;
@@ -76,7 +76,7 @@ impl<S: Scalar> HalfStep<S> for Fpa {
             primal_dual.step(b, &mut DualStep::new(b.a, sigma, chi));
         }
 
-        // Σ a·ln(z/Kx), with z from the opening pass.
+        // Σ a·ln(z/Kx), with the z of the opening pass.
         let mut change = LogSums::new(b.a, z, b.q);
         b.pass(x, None, tile, &mut change);
         for (c, (x, x_mu)) in x.chunks_mut(b.r).zip(x_mu.chunks(b.r)).enumerate() {
@@ -85,8 +85,8 @@ impl<S: Scalar> HalfStep<S> for Fpa {
     }
 }
 
-/// Ends a column on its best ray if that is no worse than its beginning, else on the multiplicative update.
-/// `cost` is that of the beginning, `change` Σ a·ln(z/Kx) with the z of the beginning.
+/// Leaves a column on its best ray if the divergence has not increased, else on the multiplicative update.
+/// `cost` is G at the start, and `change` is Σ a·ln(z/Kx) with the z of the start.
 fn keep_the_better<S: Scalar>(
     b: &Block<'_, S>,
     c: usize,
@@ -100,7 +100,7 @@ fn keep_the_better<S: Scalar>(
     let ray = b.cost.ray(c, sum, x);
     b.cost.move_to_best_ray(c, sum, x);
     let rise = if sum == 0.0 { 0.0 } else { change - sum * ray.ln() + b.cost.total(c, x) - cost };
-    // At the optimum the sign of the change is rounding, and a decision on it would be a coin toss.
+    // At the optimum the sign of the change is rounding error, so it must not decide.
     if rise <= 16.0 * S::EPSILON.to_f64() * sum {
         *weight = (*weight * 1.1).min(LARGEST_WEIGHT);
     } else {
@@ -109,7 +109,7 @@ fn keep_the_better<S: Scalar>(
     }
 }
 
-/// What the opening pass does with z = Kx.
+/// The opening pass as a map of z = Kx.
 struct Opening<'a, S> {
     ratio: Ratio<'a, S>,
     a: &'a [S],

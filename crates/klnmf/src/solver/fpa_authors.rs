@@ -1,13 +1,13 @@
-//! The paper's primal-dual algorithm for both factors, twice: as the authors programmed it, step for step, and
-//! as the paper prints it (Algorithm 2).
+//! The paper's primal-dual algorithm for both factors, in two versions: the authors' program step by step,
+//! and Algorithm 2 as printed.
 //!
 //! The letters are those of [`primal_dual`](crate::primal_dual), with one σ and one τ for a whole column:
 //!
 //! σ = √(p/r)·1ᵀK1/(1ᵀa·‖K‖),  τ = √(r/p)·1ᵀa/(1ᵀK1·‖K‖),  so that στ‖K‖² = 1.
 //!
-//! χ lives on all entries, also where a = 0, so both are for dense V. It starts feasible at −V/(WH) and is
-//! carried through all half-steps, and so is x̄. The scalar steps suit columns of like size; on badly scaled
-//! data use [`Fpa`](crate::Solver::Fpa).
+//! χ covers all entries, including those with a = 0, so both versions take dense V only. It starts at
+//! −V/(WH), scaled to be feasible, and is carried through all half-steps, as is x̄. The scalar step sizes
+//! suit columns of similar size. On badly scaled data use [`Fpa`](crate::Solver::Fpa).
 //!
 //! | | the program | as printed |
 //! | --- | --- | --- |
@@ -15,9 +15,9 @@
 //! | before the steps on a factor | nothing | columns of W to sum 1, with W̄; rows of H and H̄ the other way |
 //! | | | χ divided by max Kᵀ(−χ)/Kᵀ1 where that exceeds 1, column by column |
 //!
-//! With one factor fixed there is no switch from one problem to the other, so neither does anything before the
-//! steps, and both are Algorithm 1 on every column. `docs/solvers.md` has all differences, with reasons and with
-//! what the other readings of the page come to.
+//! With one factor fixed there is nothing to switch. Then neither version does anything before the steps, and
+//! both are Algorithm 1 on every column. `docs/solvers.md` lists all differences with reasons, and the
+//! results of other readings of the page.
 
 use super::method::{Built, Method, Pair};
 use super::{Setup, Side, Store, Update};
@@ -28,16 +28,16 @@ use crate::matrix::{Mat, transpose_into};
 use crate::primal_dual::{PrimalDual, Prox};
 use crate::{Result, Scalar};
 
-/// The dual and the extrapolated factors, which persist.
+/// The dual point and the extrapolated factors, which persist between half-steps.
 struct FpaAuthors<'a, T> {
     halves: [HalfProblem<'a, T>; 2],
-    /// χ (n × m) and χᵀ (m × n); only the one that belongs to the half-step under way is up to date.
+    /// χ (n × m) and χᵀ (m × n). Only the one for the current half-step is up to date.
     chi: [Mat<T>; 2],
     /// x̄.
     x_bar: Pair<T>,
-    /// What moves, in order; χ is up to date for the first between two sweeps.
+    /// The factors that move, in order. Between two rounds χ is up to date for the first.
     order: Vec<Side>,
-    /// As printed, and both factors move.
+    /// Whether to normalise at each switch: as printed, with both factors moving.
     switches: bool,
 }
 
@@ -86,7 +86,7 @@ impl<T: Scalar> FpaAuthors<'_, T> {
         let steps_of = |sum: f64| {
             let sigma = (p / r).sqrt() * mass / (sum * norm);
             let tau = (r / p).sqrt() * sum / (mass * norm);
-            // A column with nothing in it would divide by zero.
+            // An empty column would divide by zero.
             if sum > 0.0 { (T::from_f64(sigma), T::from_f64(tau)) } else { (T::ZERO, T::ZERO) }
         };
         let (x, x_bar) = (x.as_mut_slice(), self.x_bar.split(side).1.as_mut_slice());
@@ -99,7 +99,7 @@ impl<T: Scalar> FpaAuthors<'_, T> {
         });
     }
 
-    /// Brings χ into the shape of the other half-step.
+    /// Transposes χ for the other half-step.
     fn turn_dual(&mut self, from: Side) {
         let [h, w] = &mut self.chi;
         let (from, to) = if from == Side::H { (h, w) } else { (w, h) };
@@ -111,7 +111,7 @@ impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
         for n in 0..self.order.len() {
             if self.switches {
-                // WH stays.
+                // This leaves WH unchanged.
                 let scales = factors.scales(0);
                 factors.scale(&scales);
                 self.x_bar.scale(&scales);
@@ -136,13 +136,13 @@ impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
     }
 }
 
-/// max Kᵀ(−χ)/Kᵀ1 of a column, from g = Kᵀχ; it is feasible if that is at most 1.
+/// max Kᵀ(−χ)/Kᵀ1 of a column, from g = Kᵀχ. χ is feasible if this is at most 1.
 fn violation<T: Scalar>(b: &Block<'_, T>, g: &[T]) -> T {
     let live = g.iter().zip(b.k_sum).filter(|(_, k)| **k > T::ZERO);
     live.map(|(g, k)| -*g / *k).fold(T::ZERO, T::max)
 }
 
-/// Divides the columns of χ that are infeasible by more than the bound.
+/// Divides each column of χ by its violation if that exceeds `bound`.
 fn divide<T: Scalar>(b: &Block<'_, T>, chi: &mut [T], work: &mut Work<T>, bound: T) {
     b.back(chi, &mut work.evidence.g, &mut work.tile);
     for (chi, g) in chi.chunks_mut(b.p).zip(work.evidence.g.chunks(b.r)) {
@@ -153,7 +153,7 @@ fn divide<T: Scalar>(b: &Block<'_, T>, chi: &mut [T], work: &mut Work<T>, bound:
     }
 }
 
-/// The steps of one block, whose columns have x and x̄; a column with nothing in it gets zero weights.
+/// Takes the steps of one block, whose columns have x and x̄. An empty column gets zero weights.
 fn block_steps<T: Scalar>(
     b: &Block<'_, T>,
     columns: &mut [(&mut [T], &mut [T])],

@@ -1,4 +1,4 @@
-//! What the methods have in common: half-steps, where they are made, and the alternation between the factors.
+//! Interfaces shared by all methods: half-steps, the site that makes them, and the alternation.
 
 use super::mu::MU;
 use super::smooth::{Prior, bring_to_sums};
@@ -9,10 +9,10 @@ use crate::parallel::total;
 use crate::problem::Problem;
 use crate::{Mat, Result, Scalar};
 
-/// Columns of a factor that one task takes.
+/// Columns of a factor in one task.
 const PIECE: usize = 4096;
 
-/// The factors as the methods keep them: both with r rows, so that the W-step is the H-step on Vᵀ.
+/// The factors as the methods store them: both have r rows, so the W-step is the H-step on Vᵀ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factors<F> {
     /// Wᵀ, r × n.
@@ -32,12 +32,12 @@ impl<F> Factors<F> {
 }
 
 impl<T: Scalar> Factors<Mat<T>> {
-    /// The same in another precision.
+    /// Converts to another precision.
     pub fn cast<S: Scalar>(&self) -> Pair<S> {
         Factors { wt: self.wt.cast(), h: self.h.cast() }
     }
 
-    /// The sums of the columns of W, but 1 for the first `held` ones and for those that are zero.
+    /// The sums of the columns of W, with 1 for the first `held` columns and for those that are zero.
     pub fn scales(&self, held: usize) -> Vec<f64> {
         let scale = |(k, s): (usize, &f64)| if *s > 0.0 && k >= held { *s } else { 1.0 };
         self.wt.row_sums().iter().enumerate().map(scale).collect()
@@ -53,7 +53,7 @@ impl<T: Scalar> Factors<Mat<T>> {
         }
     }
 
-    /// As `w` and `h` in a stored state, with `part` before it.
+    /// Saves or loads the factors as `w` and `h`, with the prefix `part`.
     pub fn carry(&mut self, part: &str, store: &mut Store<'_>) -> Result<()> {
         store.array(&format!("{part}w"), &mut self.wt)?;
         store.array(&format!("{part}h"), &mut self.h)
@@ -63,46 +63,46 @@ impl<T: Scalar> Factors<Mat<T>> {
 /// Both factors in this process.
 pub type Pair<T> = Factors<Mat<T>>;
 
-/// A method that was made, unless there is no memory for it.
+/// A new method, or an error if memory is short.
 pub type Built<'a, T> = Result<Box<dyn Method<T> + 'a>>;
 
-/// A whole method: a sweep improves both factors.
+/// A whole method, which improves both factors round by round.
 pub trait Method<T: Scalar>: Send {
-    /// `steps` steps on each factor, which count as `steps` iterations.
+    /// Makes one round: `steps` steps on each factor, which count as `steps` iterations.
     fn sweep(&mut self, factors: &mut Pair<T>, steps: usize);
 
-    /// The method's latest factors, if they are not the ones that it shows. Those have the given divergence; the
-    /// latest ones may be better or worse.
+    /// The method's latest factors, if they differ from those that it reports. The reported factors have the
+    /// given divergence; the latest may be better or worse.
     fn latest(&self, _divergence: f64) -> Option<Pair<T>> {
         None
     }
 
-    /// The dual point that the method carries for the factor that moves, if one factor alone does.
+    /// The dual point that the method carries for the moving factor, if only one factor moves.
     fn dual_point(&self) -> Option<(Side, &Mat<T>)> {
         None
     }
 
-    /// Whether it wants to be told how far it has come.
+    /// Whether the method needs progress reports.
     fn wants_progress(&self) -> bool {
         false
     }
 
-    /// Tells a method that wants it how far it has come, at moments that do not depend on who watches.
+    /// Reports progress, if needed, at iterations that do not depend on the caller's callback.
     fn observe(&mut self, _info: &Info) {}
 
-    /// The precision of its work.
+    /// The precision of the computation.
     fn precision(&self) -> Precision {
         if size_of::<T>() == 4 { Precision::F32 } else { Precision::F64 }
     }
 
-    /// Stores everything that it carries between iterations, except the factors it shows, or takes it back.
+    /// Saves or loads everything that the method carries between iterations, except the reported factors.
     fn carry(&mut self, store: &mut Store<'_>) -> Result<()>;
 }
 
-/// What a half-step knows of a column besides its weights.
+/// The state of a column besides its weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
-    /// The primal weight of the primal-dual steps: how large the primal steps are against the dual ones.
+    /// The primal weight ω of the primal-dual steps: the size of the primal steps relative to the dual ones.
     pub weight: f64,
     /// The objective of the column before the first step, if it was measured.
     pub value: f64,
@@ -114,15 +114,15 @@ impl Default for Column {
     }
 }
 
-/// The columns of some blocks, to be moved.
+/// The columns of some blocks whose weights are to be updated.
 pub struct Moving<'a, S> {
-    /// One block, or up to eight of one column each.
+    /// One block, or up to eight blocks of one column each.
     pub blocks: &'a [Block<'a, S>],
     /// r weights for each column.
     pub x: &'a mut [S],
     /// The state of the columns; their values are set if `measure`.
     pub columns: &'a mut [Column],
-    /// How many steps to take.
+    /// Number of steps.
     pub steps: usize,
     /// Whether to measure the objective before the first step.
     pub measure: bool,
@@ -131,12 +131,12 @@ pub struct Moving<'a, S> {
 /// The half of the alternation that moves one factor, as a pure function of the data, the dictionary, the
 /// weights and the state of the columns. Columns do not depend on each other.
 pub trait HalfStep<S: Scalar>: Sync {
-    /// What it needs of the dictionary and of the workspace.
+    /// The parts of the dictionary and the workspace that it needs.
     fn parts(&self) -> DictionaryParts {
         DictionaryParts::default()
     }
 
-    /// How many sparse columns it takes at a time.
+    /// Number of sparse columns that it takes at a time.
     fn together(&self) -> usize {
         1
     }
@@ -145,7 +145,7 @@ pub trait HalfStep<S: Scalar>: Sync {
     fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>);
 }
 
-/// Makes a half-step on all columns of one half; the objective before it, if `measure`.
+/// Makes a half-step on all columns of one half. Returns the objective before it if `measure` is set.
 pub fn half_step<S: Scalar>(
     half: &mut HalfProblem<'_, S>,
     step: &dyn HalfStep<S>,
@@ -167,12 +167,12 @@ pub fn half_step<S: Scalar>(
     if measure { total(columns.iter().map(|c| c.value)) } else { 0.0 }
 }
 
-/// Where factors live and half-steps are made: this process, or others.
+/// The place where factors are stored and half-steps are made: this process or others.
 pub trait Site<S: Scalar> {
-    /// A factor, or a handle of it.
+    /// A factor, or a handle to one.
     type Factor: Clone;
 
-    /// `steps` steps on `x` with `k` fixed; the objective before them, if `measure`.
+    /// Takes `steps` steps on `x` with `k` fixed. Returns the objective before them if `measure` is set.
     fn half_step(
         &mut self,
         side: Side,
@@ -183,7 +183,7 @@ pub trait Site<S: Scalar> {
         measure: bool,
     ) -> f64;
 
-    /// x ← y, y ← y carried on by β times its way from x; upwards only if `upwards`.
+    /// Extrapolates: x ← y, y ← y + β(y − x); increases only if `upwards` is set.
     fn carry_on(&mut self, side: Side, y: &mut Self::Factor, x: &mut Self::Factor, beta: f64, upwards: bool);
 
     /// `to` ← `from`.
@@ -194,12 +194,12 @@ pub trait Site<S: Scalar> {
 pub struct Local<'a, S> {
     halves: [HalfProblem<'a, S>; 2],
     columns: [Vec<Column>; 2],
-    /// For counts that become weights.
+    /// Pseudo-counts, if the half-step yields counts that have yet to become weights.
     prior: Option<Prior>,
 }
 
 impl<'a, S: Scalar> Local<'a, S> {
-    /// For r atoms, of which the first `held` of W do not move.
+    /// Creates the site for r atoms, of which the first `held` of W are fixed.
     pub fn new<T: Scalar>(
         problem: &'a Problem<'_, T>,
         r: usize,
@@ -216,7 +216,7 @@ impl<'a, S: Scalar> Local<'a, S> {
         Self { halves, columns, prior }
     }
 
-    /// Whether columns are gathered.
+    /// Whether sparse columns gather rows of the dictionary.
     pub fn gathers(&self) -> bool {
         self.halves[0].data.gathers()
     }
@@ -272,14 +272,14 @@ impl<S: Scalar> Site<S> for Local<'_, S> {
     }
 }
 
-/// The alternation: some steps on one factor, as many on the other.
+/// The alternation: some steps on one factor, then as many on the other.
 struct Alternation<'a, S: Scalar> {
     site: Local<'a, S>,
     step: &'static dyn HalfStep<S>,
-    /// What moves, in this order.
+    /// The factors that move, in order.
     order: Vec<Side>,
-    /// Iterations that are still to be multiplicative updates of both factors in turn. A random start has
-    /// little to say, and a method that follows it closely ends in a poor local optimum.
+    /// Remaining warm-up iterations, which are multiplicative updates. A random start carries little
+    /// information, and a method that converges fast from it tends to end in a poor local optimum.
     warm_up: usize,
 }
 

@@ -1,9 +1,9 @@
-//! Two precisions: the early iterations in f32, which takes half the time, the rest in f64.
+//! Mixed precision: early iterations in f32, which take half the time, then f64.
 //!
-//! The method in f32 reads V in f64 and converts it block by block, so there is no second V. What it shows is
-//! its factors in f64; certificates are always those of f64 and of V itself. It gives way to the method in
-//! f64 as soon as ten iterations, after the first ten, lower the divergence by less than 1e-6 of ΣV, which is
-//! where the rounding errors of f32 begin to tell.
+//! The f32 method reads V in f64 and converts it block by block, so no second copy of V is needed. It reports
+//! its factors in f64, and certificates always use f64 and V itself. f64 takes over once ten iterations,
+//! after the first ten, decrease the divergence by less than 1e-6 of ΣV: the rounding errors of f32 then
+//! begin to matter.
 
 use super::method::{Built, Method, Pair};
 use super::{Setup, Store, Update, build};
@@ -11,18 +11,17 @@ use crate::factorize::{Info, Precision};
 use crate::{Result, Scalar, Solver, kernel};
 use rayon::prelude::*;
 
-/// What f32 can tell from the rest of the divergence, in units of ΣV.
+/// The smallest decrease of the divergence that f32 resolves, relative to ΣV.
 const LITTLE: f64 = 1e-6;
-/// V and the factors, with columns of W that sum to 1, must lie in this range; f32 reaches from 1e-38 to
-/// 1e38. Where a product or a quotient leaves that range after all, the divergence does not fall any more,
-/// and f64 takes over.
+/// The range in which V and the factors (with columns of W that sum to 1) must lie. f32 covers 1e-38 to 1e38.
+/// If a product or quotient still leaves that range, the divergence stops decreasing and f64 takes over.
 const RANGE: std::ops::RangeInclusive<f64> = 1e-25..=1e25;
 
-/// A method in f32 that gives way to one in the precision of the data.
+/// A method in f32, later replaced by one in the precision of the data.
 struct Mixed<'a, T: Scalar> {
     phase: Phase<'a, T>,
     setup: Setup<'a, T>,
-    /// The divergence when it was last told, and how often it was.
+    /// The divergence at the last report, and the number of reports.
     divergence: f64,
     told: usize,
 }
@@ -32,19 +31,18 @@ enum Phase<'a, T> {
     Late(Box<dyn Method<T> + 'a>),
 }
 
-/// What there is while the work is in f32.
+/// The state while the work is in f32.
 struct Early<'a, T> {
     method: Box<dyn Method<f32> + 'a>,
     factors: Pair<f32>,
     over: bool,
-    /// The factors that it began with and their divergence: those of a start that is a solution already may
-    /// be better than all that f32 can do.
+    /// The initial factors and their divergence. If they are already a solution, f32 may not reach them.
     start: Pair<T>,
     divergence: f64,
 }
 
-/// The method that the settings ask for, from these factors on, whose divergence is given. If it begins in
-/// f32, they become normalised.
+/// Creates the method of the settings from these factors, whose divergence is given. If the method begins in
+/// f32, the factors are normalised.
 pub fn method<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &mut Pair<T>, divergence: f64) -> Built<'a, T> {
     if !setup.mixed.unwrap_or_else(|| prepare(setup, factors)) {
         return build(setup, factors);
@@ -55,7 +53,7 @@ pub fn method<'a, T: Scalar>(setup: &Setup<'a, T>, factors: &mut Pair<T>, diverg
     Ok(Box::new(Mixed { phase, setup: Setup { begun: true, ..*setup }, divergence, told: 0 }))
 }
 
-/// Whether the settings want f32 and settings and numbers allow it: then the factors become normalised.
+/// Whether the settings ask for f32, and settings and numbers allow it. If so, normalises the factors.
 fn prepare<T: Scalar>(setup: &Setup<'_, T>, factors: &mut Pair<T>) -> bool {
     let (settings, problem) = (setup.settings, setup.problem);
     let wanted = size_of::<T>() == 8 && settings.mixed.unwrap_or(settings.solver == Solver::Auto);
@@ -115,7 +113,7 @@ impl<T: Scalar> Method<T> for Mixed<'_, T> {
     fn observe(&mut self, info: &Info) {
         if let Phase::Early(early) = &mut self.phase {
             let fell = self.divergence - info.divergence > LITTLE * info.sum;
-            // Multiplicative updates come first, and some starts they cannot move.
+            // The first report does not count: the warm-up cannot move some starts.
             self.told += 1;
             early.over = !fell && (self.told > 1 || !info.divergence.is_finite());
             self.divergence = info.divergence;

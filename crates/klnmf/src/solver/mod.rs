@@ -1,4 +1,4 @@
-//! The methods, one per file, and the table of them.
+//! The methods, one in each file, and the table that describes them.
 
 mod admm;
 mod auto;
@@ -25,35 +25,33 @@ use method::{Built, HalfStep, Local, Pair, alternation};
 use std::fmt;
 use std::str::FromStr;
 
-/// What there is to know of a [`Solver`].
+/// The properties of a [`Solver`].
 #[non_exhaustive]
 pub struct Spec {
     /// Its name on the command line and in Python.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// A description in one sentence.
     pub help: &'static str,
     /// Whether it keeps a dense n × m matrix, and therefore works on dense data only.
     pub dense_only: bool,
-    /// Whether it can hold some columns of W; see [`Settings::fixed`](crate::Settings::fixed).
+    /// Whether it can keep columns of W fixed; see [`Settings::fixed`](crate::Settings::fixed).
     pub holds_parts: bool,
     /// Whether weights that are zero can become positive.
     pub leaves_zero: bool,
-    /// Whether the divergence that it reports never rises, up to rounding.
+    /// Whether the reported divergence never increases, except for rounding errors.
     pub never_rises: bool,
-    /// Steps on one factor before the other has its turn, unless [`Settings::inner`](crate::Settings::inner)
-    /// says.
+    /// Steps on one factor before the other moves, unless [`Settings::inner`](crate::Settings::inner) is set.
     pub inner: usize,
-    /// The same where less than a quarter of V is not zero.
+    /// Steps on one factor if less than a quarter of V is non-zero.
     pub inner_sparse: usize,
-    /// Whether it may begin in f32 although the data are f64; see
-    /// [`Settings::mixed`](crate::Settings::mixed).
+    /// Whether it may begin in f32 if the data are f64; see [`Settings::mixed`](crate::Settings::mixed).
     pub(crate) may_mix: bool,
-    /// What is added inside the logarithm of the divergence that it reports: the authors' programs add the
+    /// The number added inside the logarithm of the reported divergence. The authors' programs add the
     /// epsilon of f64.
     pub epsilon: f64,
 }
 
-/// What most methods have in common.
+/// Defaults for most methods.
 const PLAIN: Spec = Spec {
     name: "",
     help: "",
@@ -67,15 +65,15 @@ const PLAIN: Spec = Spec {
     epsilon: 0.0,
 };
 
-/// What the authors' programs have in common.
+/// Defaults for the authors' programs.
 const AUTHORS: Spec =
     Spec { holds_parts: false, never_rises: false, may_mix: false, epsilon: f64::EPSILON, ..PLAIN };
 
-/// Makes the enumeration, the list, the description and the making of all solvers from one row for each.
+/// Generates the enumeration, list, descriptions and constructors of all solvers, from one row for each.
 macro_rules! solvers {
     ($($(#[$default:ident])? $solver:ident, $name:literal, $help:literal, $build:ident($($with:expr),*),
        { $($field:ident: $value:expr),* }, $like:ident;)*) => {
-        /// The method that [`factorize`](crate::factorize) alternates with; [`Solver::spec`] describes it.
+        /// The method of [`factorize`](crate::factorize); [`Solver::spec`] describes it.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Solver {
@@ -86,7 +84,7 @@ macro_rules! solvers {
             /// Every solver.
             pub const ALL: [Solver; [$($name),*].len()] = [$(Solver::$solver),*];
 
-            /// The one row that describes it.
+            /// The properties of this solver.
             pub fn spec(self) -> &'static Spec {
                 match self {
                     $(Solver::$solver => &Spec {
@@ -99,7 +97,7 @@ macro_rules! solvers {
             }
         }
 
-        /// The method of the settings, which works in S whatever the data, from given factors on.
+        /// Creates the method of the settings from given factors, to compute in S whatever the data type.
         fn build<'a, T: Scalar, S: Scalar>(setup: &Setup<'a, T>, factors: &Pair<S>) -> Built<'a, S> {
             match setup.settings.solver {
                 $(Solver::$solver => $build(setup, factors $(, $with)*),)*
@@ -108,18 +106,20 @@ macro_rules! solvers {
     };
 }
 
-/// Iterations of multiplicative updates before others.
+/// Iterations of multiplicative updates before other half-steps.
 const WARM_UP: usize = 10;
 
 solvers! {
     #[default]
-    Auto, "auto", "Starts with mue, switches to newton, and returns to mue if newton makes less progress per unit of \
+    Auto, "auto",
+    "Starts with mue, switches to newton, and returns to mue if newton makes less progress per unit of \
     work; early iterations run in f32", auto(false), { inner_sparse: 2 }, PLAIN;
 
     Fpa, "fpa", "First-order primal-dual algorithm of the paper, with step sizes adapted to every column",
     alternation(&fpa::FPA, Side::H, WARM_UP), { inner: 5, inner_sparse: 5 }, PLAIN;
 
-    Simplex, "simplex", "fpa with every column projected onto a simplex: the paper's variant for topic models",
+    Simplex, "simplex",
+    "fpa with every column projected onto a simplex: the paper's variant for topic models",
     alternation(&fpa::SIMPLEX, Side::H, WARM_UP), { inner: 5, inner_sparse: 5 }, PLAIN;
 
     Mu, "mu", "Multiplicative updates of Lee and Seung, an EM algorithm: the simplest method",
@@ -128,7 +128,8 @@ solvers! {
     Mue, "mue", "Multiplicative updates with extrapolation, undone when the divergence increases",
     mue(), { leaves_zero: false }, PLAIN;
 
-    Newton, "newton", "Newton's method on blocks of four weights with extrapolation, after ten iterations of mue",
+    Newton, "newton",
+    "Newton's method on blocks of four weights with extrapolation, after ten iterations of mue",
     auto(true), { inner_sparse: 2 }, PLAIN;
 
     Admm, "admm", "Alternating direction method of multipliers of Sun and Févotte, with the penalty rho",
@@ -137,13 +138,15 @@ solvers! {
     FpaAuthors, "fpa-authors", "The paper's own fpa program, repeated step for step for comparisons",
     fpa_authors(false), { dense_only: true, inner: 5, inner_sparse: 5 }, AUTHORS;
 
-    FpaPrinted, "fpa-printed", "The paper's Algorithm 2 as printed, with the sign that converges, for comparisons",
+    FpaPrinted, "fpa-printed",
+    "The paper's Algorithm 2 as printed, with the sign that converges, for comparisons",
     fpa_authors(true), { dense_only: true, inner: 5, inner_sparse: 5 }, AUTHORS;
 
     MuAuthors, "mu-authors", "The paper's own mu program, repeated step for step for comparisons: W before H",
     alternation(&mu::MU, Side::W, 0), { leaves_zero: false, never_rises: true }, AUTHORS;
 
-    AdmmAuthors, "admm-authors", "The paper's own admm program, repeated step for step for comparisons; it needs rho",
+    AdmmAuthors, "admm-authors",
+    "The paper's own admm program, repeated step for step for comparisons; it needs rho",
     admm(), { dense_only: true }, AUTHORS;
 }
 
@@ -169,11 +172,11 @@ impl FromStr for Solver {
     }
 }
 
-/// Which factors move. With one of them fixed the problem is convex, and its gap bounds the distance to the
-/// optimum.
+/// The factors to update. With one of them fixed the problem is convex, and its gap bounds the distance to
+/// the optimum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Update {
-    /// Both, in turn.
+    /// Both, alternating.
     #[default]
     Both,
     /// Only H; W stays exactly as given.
@@ -197,7 +200,7 @@ impl Update {
     }
 }
 
-/// Which factor moves.
+/// The factor that moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// H, with W as the dictionary.
@@ -206,19 +209,19 @@ pub enum Side {
     W = 1,
 }
 
-/// What a method is made from.
+/// The ingredients of a method.
 #[derive(Clone, Copy)]
 pub struct Setup<'a, T: Scalar> {
     pub problem: &'a Problem<'a, T>,
     pub settings: &'a Settings,
-    /// What a stored state has decided: whether it began in f32.
+    /// Whether the run began in f32, if a stored state says so.
     pub mixed: Option<bool>,
-    /// The factors come from this method already, and there is nothing to warm up.
+    /// The factors come from an earlier phase of this method, so no warm-up is needed.
     pub begun: bool,
 }
 
 impl<'a, T: Scalar> Setup<'a, T> {
-    /// The place in which half-steps are made, and the factors that move, in order.
+    /// The site of the half-steps, and the factors that move, in order.
     fn site<S: Scalar>(
         &self,
         factors: &Pair<S>,
@@ -230,15 +233,15 @@ impl<'a, T: Scalar> Setup<'a, T> {
     }
 }
 
-/// What is compiled once for each precision, and here, not again in every crate that uses it; it also seals
-/// [`Scalar`].
+/// Code that is compiled in this crate, once for each precision, rather than in every dependent crate. The
+/// trait also seals [`Scalar`].
 pub trait Compiled: Sized {
     /// See [`mixed::method`].
     fn method<'a>(setup: &Setup<'a, Self>, factors: &mut Pair<Self>, divergence: f64) -> Built<'a, Self>
     where
         Self: Scalar;
 
-    /// The half-step with this name, by which another process finds it.
+    /// The half-step with this name, for other processes.
     fn half_step(name: &str) -> Option<&'static dyn HalfStep<Self>>
     where
         Self: Scalar;

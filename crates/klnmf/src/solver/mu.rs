@@ -2,16 +2,16 @@
 //!
 //! x ← x ∘ g/c,  g = Kᵀ(a/Kx),  c = Kᵀ1.
 //!
-//! Each step lowers the divergence or leaves it. A zero stays zero for ever. The updates of single weights do
-//! not need one another, so this also holds where some weights are held.
+//! No step increases the divergence, and a zero weight stays zero. Each weight is updated independently of
+//! the others, so this also holds if some weights are held.
 
 use super::method::{HalfStep, Moving};
 use crate::Scalar;
 use crate::block::Work;
 
-/// The half-step has no state of its own.
+/// The half-step, which is stateless.
 pub struct Mu {
-    /// Only x ← x ∘ g: how much of the data each atom explains, for the [prior](super::smooth) to go on with.
+    /// Computes only x ← x ∘ g: the counts that each atom explains, for the [prior](super::smooth).
     counts: bool,
 }
 

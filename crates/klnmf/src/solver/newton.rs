@@ -1,7 +1,8 @@
 //! Block Newton coordinate descent: four weights of a column at a time.
 //!
-//! Coordinate descent for this divergence is due to Hsieh & Dhillon (2011). NNLM (Lin & Boutros 2020), fastTopics
-//! (Carbonetto et al. 2021) and the scalar Newton method of Hien & Gillis (2021) also take one weight at a time.
+//! Hsieh & Dhillon (2011) introduced coordinate descent for this divergence. NNLM (Lin & Boutros 2020),
+//! fastTopics (Carbonetto et al. 2021) and the scalar Newton method of Hien & Gillis (2021) also update one
+//! weight at a time.
 //!
 //! | letter | meaning |
 //! | --- | --- |
@@ -11,11 +12,11 @@
 //! | g, h | for the four weights of a block: Kᵀt, and the upper triangle of KᵀDiag(u)K |
 //! | d | the change of the four weights |
 //!
-//! For the weights of a block the divergence has the gradient c − g and the Hessian h, with c = Kᵀ1. One pass
-//! over the rows brings z up to date with the change of the block before and adds up g and h; a quadratic
-//! program with four variables gives the next change. The quadratic model knows nothing of the pole at z = 0:
-//! a column in which a row with a > 0 has come to zero steps back. Eight columns are worked in turn with the
-//! same four atoms, and their quadratic programs side by side.
+//! As a function of the weights of a block, the divergence has the gradient c − g and the Hessian h, with
+//! c = Kᵀ1. One pass over the rows applies the change of the previous block to z and sums g and h. A
+//! quadratic program with four variables then gives the next change. The quadratic model ignores the pole at
+//! z = 0. If z becomes zero in a row with a > 0, the column therefore takes a step back. Eight columns are
+//! processed in turn with the same four atoms, and their quadratic programs are solved together.
 
 // Loops over the columns of a group index several arrays at once.
 #![allow(clippy::needless_range_loop)]
@@ -29,18 +30,18 @@ use crate::kernel::{self, Isa, Keep, KeepAndMeasure, LogSums};
 use std::array;
 use std::ops::Range;
 
-/// Where the rows of the upper triangle begin, and which of its entries lie on the diagonal.
+/// The start of each row in the upper triangle, and which of its entries lie on the diagonal.
 const FIRST: [usize; B] = [0, 4, 7, 9];
 const DIAGONAL: [bool; H] = [true, false, false, false, true, false, false, true, false, true];
-/// What Kx may not fall below, in units of the machine's epsilon and of the sum of the column.
+/// Lower bound of Kx, in units of the machine epsilon and the sum of the column.
 const FLOOR: f64 = 1e-3;
-/// In units of that floor, what z cannot be told from zero below: its rounding errors.
+/// Rounding errors of z, in units of that bound. Below them z cannot be distinguished from zero.
 const ROUNDING: f64 = 2e3;
-/// The most sweeps of the quadratic program, and the relative change at which it ends.
+/// The most sweeps of the quadratic program, and the relative change at which it stops.
 const QP_SWEEPS: usize = 8;
 const QP_TOL: f64 = 1e-3;
 
-/// The half-step has no state of its own.
+/// The half-step, which is stateless.
 pub struct Newton;
 
 impl<S: Scalar> HalfStep<S> for Newton {
@@ -70,12 +71,12 @@ impl<S: Scalar> HalfStep<S> for Newton {
     }
 }
 
-/// z = Kx, each column padded.
+/// Computes z = Kx, with each column padded.
 pub fn keep_z<T: Scalar>(b: &Block<'_, T>, x: &[T], z: &mut [T], tile: &mut [T]) {
     b.pass(x, None, tile, &mut Keep { z, p: b.p, height: b.height() });
 }
 
-/// Every block with its weights and its room for z.
+/// Each block with its weights and its part of z.
 pub fn each_with_z<'a, T: Scalar>(
     blocks: &'a [Block<'a, T>],
     mut x: &'a [T],
@@ -88,8 +89,8 @@ pub fn each_with_z<'a, T: Scalar>(
     })
 }
 
-/// `sweeps` sweeps over the weights of the columns of some blocks, whose z, padded, are in `work.z`; those
-/// columns of the group for which `skip` holds stay as they are.
+/// Makes `sweeps` sweeps over the weights of the columns of some blocks. `work.z` holds their z, padded.
+/// Columns for which `skip` is true keep their weights.
 pub fn descend<T: Scalar>(
     blocks: &[Block<'_, T>],
     x: &mut [T],
@@ -112,7 +113,7 @@ pub fn descend<T: Scalar>(
         }
         let mut data = &b.a[c * b.p..][..b.p];
         if b.p < height {
-            // Whole registers: zeros after the data, which say nothing.
+            // Pads the column with zeros to whole registers; they do not contribute.
             a[..b.p].copy_from_slice(data);
             a[b.p..].fill(T::ZERO);
             z[b.p..].fill(T::ONE);
@@ -131,26 +132,26 @@ pub fn descend<T: Scalar>(
     }
 }
 
-/// A column that is being worked.
+/// A column whose weights are being updated.
 struct Weights<'a, T> {
     height: usize,
     atoms: &'a [T],
-    /// What stands for an atom where r < B.
+    /// Replaces missing atoms if r < B.
     zeros: &'a [T],
     cost: Cost<'a, T>,
-    /// What z may not fall below.
+    /// Lower bound of z.
     floor: T,
     a: &'a [T],
     z: &'a mut [T],
     x: &'a mut [T],
-    /// The weights that it began with.
+    /// The weights at the start.
     old: &'a [T],
-    /// The change of the block before, which z does not know of yet.
+    /// The change of the previous block, which z does not include yet.
     d: [T; B],
 }
 
 impl<T: Scalar> Weights<'_, T> {
-    /// One tenth of the way back to the weights that it began with.
+    /// Moves the weights a tenth of the way back to the start.
     fn step_back(&mut self) {
         let tenth = T::from_f64(0.1);
         for (x, old) in self.x.iter_mut().zip(self.old).skip(self.cost.held) {
@@ -159,14 +160,15 @@ impl<T: Scalar> Weights<'_, T> {
         }
     }
 
-    /// Whether Kx is zero where a > 0, without the rounding errors that z has gathered on the way.
+    /// Recomputes z = Kx without accumulated rounding errors, and tells whether it is zero in a row with
+    /// a > 0.
     fn vanishes(&mut self) -> bool {
         kernel::multiply(self.atoms, self.height, self.x, self.z);
         self.z.iter().zip(self.a).any(|(z, a)| *z < T::TINY && *a > T::ZERO)
     }
 
-    /// What a pass over some rows works on: for the change of the atoms from `before` on, and g and h of
-    /// those from `first` on.
+    /// The operands of a pass over some rows: the change of the atoms from `before` on, and the atoms from
+    /// `first` on, whose g and h are summed.
     fn rows(&mut self, before: usize, first: usize, rows: Range<usize>) -> Pass<'_, T> {
         let (r, height, atoms, zeros) = (self.x.len(), self.height, self.atoms, self.zeros);
         let atom = |k: usize| {
@@ -184,7 +186,7 @@ impl<T: Scalar> Weights<'_, T> {
     }
 }
 
-/// Some columns with the same number of atoms.
+/// Columns with the same number of atoms.
 struct Group<'a, T> {
     isa: Isa,
     /// The weights that move.
@@ -198,14 +200,14 @@ impl<T: Scalar> Group<'_, T> {
         let mut before = self.free.start;
         for _ in 0..sweeps {
             for block in 0..self.free.len().div_ceil(B) {
-                // The last block overlaps the one before rather than being short.
+                // The last block overlaps the previous one instead of being shorter.
                 let first = self.free.start + (block * B).min(self.free.len().saturating_sub(B));
                 self.block(before, first);
                 before = first;
             }
         }
         for column in self.columns.iter_mut().flatten() {
-            // Of a row with a > 0, after the change of the last block.
+            // The smallest z in a row with a > 0, after the change of the last block.
             let least = self.isa.run_wide(LastPass(&mut column.rows(before, before, 0..column.height)));
             if least <= column.floor * T::from_f64(ROUNDING) && column.vanishes() {
                 column.step_back();
@@ -213,7 +215,7 @@ impl<T: Scalar> Group<'_, T> {
         }
     }
 
-    /// The weights from `first` on of every column.
+    /// Updates the weights from `first` on in every column.
     fn block(&mut self, before: usize, first: usize) {
         let isa = self.isa;
         let tallest = self.columns.iter().flatten().map(|c| c.height).max().unwrap_or(0);
@@ -249,11 +251,12 @@ impl<T: Scalar> Group<'_, T> {
         for (c, column) in self.columns.iter_mut().flatten().enumerate() {
             for l in 0..weights {
                 let new = T::from_f64(x[l][c]);
-                // All that it adds to Kx is below the floor: it is on its way to zero, and subnormal numbers
-                // are slow. An atom of zeros does not matter and keeps its weight.
+                // Below the floor a weight no longer contributes to Kx and is converging to zero. Setting it
+                // to zero avoids subnormal numbers, which are slow. The weight of a zero atom does not matter
+                // and is kept.
                 let k = column.cost.of(0)[first + l];
                 let new = if k > T::ZERO && new * k < column.floor { T::ZERO } else { new };
-                // The change of what is stored, so that z stays true to it.
+                // The change of the stored weight, so that z stays consistent with it.
                 column.d[l] = T::from_f64(new.to_f64() - start[l][c]);
                 column.x[first + l] = new;
             }
@@ -261,8 +264,7 @@ impl<T: Scalar> Group<'_, T> {
     }
 }
 
-/// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for eight columns side by
-/// side.
+/// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for eight columns at once.
 #[inline(always)]
 fn quadratic_program(x: &mut [[f64; C]; B], gradient: &mut [[f64; C]; B], h: &[[f64; C]; H]) {
     let at = |l: usize, m: usize| if l < m { h[FIRST[l] + m - l] } else { h[FIRST[m] + l - m] };
@@ -275,7 +277,7 @@ fn quadratic_program(x: &mut [[f64; C]; B], gradient: &mut [[f64; C]; B], h: &[[
             )
         },
     );
-    // A column that has settled stays as it is, so that its result does not depend on its neighbours.
+    // A converged column no longer changes, so its result does not depend on its neighbours.
     let mut active = [1.0; C];
     for _ in 0..QP_SWEEPS {
         let mut moved = [0.0; C];
@@ -283,7 +285,7 @@ fn quadratic_program(x: &mut [[f64; C]; B], gradient: &mut [[f64; C]; B], h: &[[
             let mut d = [0.0; C];
             for c in 0..C {
                 let new = (x[l][c] - gradient[l][c] * inverse[l][c]).max(0.0);
-                // Without curvature there are no data that want this weight.
+                // Without curvature, no data support this weight.
                 let new = if inverse[l][c] == 0.0 && gradient[l][c] > 0.0 { 0.0 } else { new };
                 d[c] = active[c] * (new - x[l][c]);
                 x[l][c] = if active[c] > 0.0 { new } else { x[l][c] };

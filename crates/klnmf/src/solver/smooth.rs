@@ -1,5 +1,5 @@
-//! Expectation maximisation with pseudo-counts: the topic model of documents (columns of V) and words (rows),
-//! with prior.
+//! Expectation maximisation with pseudo-counts, for topic models of documents (columns of V) and words (rows)
+//! with priors.
 //!
 //! | letter | meaning |
 //! | --- | --- |
@@ -7,14 +7,14 @@
 //! | α | the pseudo-count of every topic in every document |
 //! | β | the pseudo-count of every word in every topic |
 //!
-//! Columns of W sum to 1 (topics), columns of H to the lengths of the documents. What is minimised is
+//! Columns of W (topics) sum to 1, columns of H to the lengths of the documents. The objective is
 //!
-//! F(W, H) = D(V‖WH) − α Σ ln(h/N) − β Σ ln w,
+//! F(W, H) = D(V‖WH) − α Σ ln(h/N) − β Σ ln w.
 //!
-//! the negative logarithm of the posterior under Dirichlet priors with parameters 1 + α and 1 + β, but for a
-//! constant. A step on H counts how much of the document each topic explains, n = h∘Wᵀ(V/WH), and takes h ←
-//! N·(n + α)/(N + rα); a step on W counts the words of each topic in the same way and takes w ← (n + β)/Σ(n +
-//! β). Neither raises F. The counts are those of [`mu`](super::mu).
+//! Except for a constant, this is the negative log-posterior under Dirichlet priors with parameters 1 + α and
+//! 1 + β. A step on H computes the counts n = h∘Wᵀ(V/WH) of the document that each topic explains, and sets
+//! h ← N·(n + α)/(N + rα). A step on W computes the counts of each word in each topic and sets
+//! w ← (n + β)/Σ(n + β). Neither increases F. [`mu`](super::mu) computes the counts.
 
 use super::Side;
 use crate::{Mat, Scalar};
@@ -26,7 +26,7 @@ pub struct Prior {
     pub beta: f64,
 }
 
-/// Σ ln x, sixteen numbers to a logarithm unless their product leaves the range of numbers.
+/// Σ ln x, with one logarithm for sixteen numbers unless their product overflows or underflows.
 fn sum_of_logs<T: Scalar>(x: &[T]) -> f64 {
     let of_some = |x: &[T]| {
         let product: f64 = x.iter().map(|x| x.to_f64()).product();
@@ -37,7 +37,7 @@ fn sum_of_logs<T: Scalar>(x: &[T]) -> f64 {
 }
 
 impl Prior {
-    /// −α Σ ln(h/N) − β Σ ln w for documents of the given lengths. An empty document has no say.
+    /// −α Σ ln(h/N) − β Σ ln w for documents of the given lengths. Empty documents do not contribute.
     pub fn penalty<S: Scalar>(&self, wt: &Mat<S>, h: &Mat<S>, lengths: &[f64]) -> f64 {
         let mut penalty = 0.0;
         if self.alpha > 0.0 {
@@ -51,7 +51,7 @@ impl Prior {
         penalty
     }
 
-    /// Makes weights of counts: adds the pseudo-counts and brings documents and topics to their sums.
+    /// Turns counts into weights: adds the pseudo-counts and scales documents and topics to their sums.
     pub fn weigh<S: Scalar>(&self, side: Side, x: &mut Mat<S>, lengths: &[f64]) {
         let pseudo = S::from_f64(match side {
             Side::H => self.alpha,
@@ -62,10 +62,10 @@ impl Prior {
     }
 }
 
-/// Documents to their lengths, topics to sum 1.
+/// Scales documents to their lengths and topics to sum 1.
 pub fn bring_to_sums<S: Scalar>(side: Side, x: &mut Mat<S>, lengths: &[f64]) {
     let r = x.rows();
-    // What explains nothing stays zero.
+    // A column without counts stays zero.
     let scale = |sum: f64, total: f64| S::from_f64(if total > 0.0 { sum / total } else { 0.0 });
     match side {
         Side::H => {

@@ -1,25 +1,25 @@
-//! Everything that a run carries from one iteration to the next, as one value.
+//! The state of a run between two iterations, as one value.
 
 use crate::{Error, Mat, Result, Scalar, Solver};
 use std::collections::BTreeMap;
 
-/// The state of a run between two iterations: taken out with [`Run::state`](crate::Run::state), put back with
-/// [`Problem::resume`](crate::Problem::resume). A run that is cut and continued gives the same bits as one
-/// that is not.
+/// The state of a run between two iterations, from [`Run::state`](crate::Run::state). With
+/// [`Problem::resume`](crate::Problem::resume) the run continues from there and gives the same bits as an
+/// uninterrupted run.
 ///
-/// Numbers and arrays have names and are all in f64, which holds f32 exactly. A format that stores them must know
-/// infinity, which a number may be before the first sweep.
+/// Numbers and arrays have names and are stored in f64, which represents f32 exactly. A storage format must
+/// support infinity, which some numbers are before the first round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
-    /// The solver that it belongs to.
+    /// The solver that made it.
     pub solver: Solver,
     /// Iterations so far.
     pub iteration: usize,
     /// Seconds of work so far, without the certificates.
     pub seconds: f64,
-    /// What the method counts and measures.
+    /// Counters and measurements of the method.
     pub numbers: BTreeMap<String, f64>,
-    /// The factors as they are shown (`w` is Wᵀ), and whatever else the method keeps.
+    /// The reported factors (`w` is Wᵀ) and further arrays of the method.
     pub arrays: BTreeMap<String, Mat<f64>>,
 }
 
@@ -29,17 +29,17 @@ impl State {
         Self { solver, iteration: 0, seconds: 0.0, numbers, arrays }
     }
 
-    /// A number that must be there.
+    /// A number that must be present.
     pub(crate) fn number(&self, name: &str) -> Result<f64> {
         self.numbers.get(name).copied().ok_or_else(|| missing(name))
     }
 }
 
-/// A state on its way: the same list of names serves for both ways.
+/// A transfer to or from a state. One list of names serves both directions.
 pub enum Store<'s> {
-    /// What one names is put into the state; this never fails.
+    /// Saves named values into the state; never fails.
     Save(&'s mut State),
-    /// What one names is taken out of it, and must be there.
+    /// Loads named values from the state, where they must exist.
     Load(&'s State),
 }
 
@@ -66,7 +66,7 @@ impl Store<'_> {
         Ok(())
     }
 
-    /// An array must also have the shape of `x`.
+    /// Transfers an array. On loading it must have the shape of `x`.
     pub fn array<T: Scalar>(&mut self, name: &str, x: &mut Mat<T>) -> Result<()> {
         let state = match self {
             Store::Save(state) => {

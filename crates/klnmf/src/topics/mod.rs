@@ -2,15 +2,15 @@
 //! pseudo-counts, LDA's MAP).
 //!
 //! V holds counts, words × documents. With topics W (columns sum to 1) and a document's weights x (on the
-//! simplex) the log-likelihood is Σ v log(Wx). A Poisson factorisation has the same fit: scale the columns of
-//! W to sum 1 and the rows of H the other way; then the columns of H sum to the lengths of the documents at
-//! the optimum, and dividing by that sum gives x. [`to_topics`] and [`to_poisson`] convert, exactly.
+//! simplex) the log-likelihood is Σ v log(Wx). A Poisson factorisation has the same fit. To convert it, scale
+//! the columns of W to sum 1 and the rows of H inversely. At the optimum the columns of H then sum to the
+//! lengths of the documents, and dividing by that sum gives x. [`to_topics`] and [`to_poisson`] are exact.
 //!
 //! Pseudo-counts α for every topic in a document and β for every word in a topic are Dirichlet priors 1 + α
 //! and 1 + β. For fixed topics the smoothed problem is again a decomposition, with r more rows: α in V and
-//! the identity in W add −α Σ log x. So its optimum and its certificate come from
-//! [`decompose`](crate::decompose) as they are: along a ray both objectives differ by a constant, and the gap
-//! of the larger problem is the gap of the document, in nats.
+//! the identity in W add −α Σ log x. So [`decompose`](crate::decompose) gives its optimum and its
+//! certificate. Along a ray the two objectives differ by a constant, so the gap of the larger problem is the
+//! gap of the document, in nats.
 
 mod weights;
 
@@ -33,14 +33,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Iterations of the plain factorisation that a smoothed model starts from.
+/// Iterations of the plain factorisation that initialises a smoothed model.
 const PLAIN: usize = 20;
-/// A tolerance that f32 cannot tell.
+/// The smallest tolerance that f32 resolves.
 const FINE: f64 = 1e-6;
-/// Iterations between two looks at the objective.
+/// Iterations between two checks of the objective.
 const LOOK_EVERY: usize = 10;
 
-/// How [`topics`] works and when it stops.
+/// Settings of [`topics`].
 #[derive(Clone, Debug)]
 pub struct TopicSettings {
     /// The method of the plain factorisation: [`Solver::Auto`], or [`Solver::Simplex`] for the paper's own.
@@ -49,16 +49,15 @@ pub struct TopicSettings {
     pub topic_prior: f64,
     /// β: the pseudo-count of every word in every topic.
     pub word_prior: f64,
-    /// The most iterations.
+    /// Iteration limit.
     pub max_iter: usize,
-    /// Done when ten iterations gain less than this, in nats for each word of the corpus. 0 never stops early.
+    /// Stop when ten iterations gain less than this, in nats per word of the corpus. 0: never stop early.
     pub tol: f64,
-    /// The gap that a document's weights must reach in the end, in nats for each of its words and
-    /// pseudo-counts.
+    /// The final gap of a document's weights, in nats per word and pseudo-count of the document.
     pub weights_tol: f64,
-    /// Stop after this much time on the clock; [`topics`] then still finds the weights of the documents.
+    /// Limit of the elapsed time. [`topics`] still computes the weights of the documents after it.
     pub time_limit: Option<Duration>,
-    /// Set to true from anywhere, it ends the work as a time limit does.
+    /// Setting this to true, from any thread, ends the work as a time limit does.
     pub stop: Option<Arc<AtomicBool>>,
     /// Seed of the random start.
     pub seed: u64,
@@ -94,7 +93,7 @@ impl TopicSettings {
         range("tol", self.tol)?;
         range("weights_tol", self.weights_tol)?;
         check_threads(self.threads)?;
-        let must = "it works on dense matrices only: choose auto or simplex";
+        let must = "this solver takes dense matrices only: choose auto or simplex";
         require(!self.solver.spec().dense_only, "solver", self.solver, must)
     }
 
@@ -110,16 +109,16 @@ impl TopicSettings {
 pub struct TopicModel {
     /// Words × topics; columns sum to 1. The topic that explains most words comes first.
     pub topics: Mat<f64>,
-    /// Of the documents it was fitted to.
+    /// The weights of the documents that the model was fitted to.
     pub weights: Weights,
-    /// Iterations.
+    /// Number of iterations.
     pub iterations: usize,
     /// Why the fitting ended.
     pub status: Status,
 }
 
 impl TopicModel {
-    /// Puts the topic that explains most words first, for documents of these lengths.
+    /// Sorts the topics by the number of words that they explain, for documents of these lengths.
     fn sort(&mut self, lengths: &[f64]) {
         let x = &self.weights.weights;
         let share = |k: usize| (0..x.cols()).map(|j| x[(k, j)] * lengths[j]).sum();
@@ -131,21 +130,21 @@ impl TopicModel {
     }
 }
 
-/// What the fitting tells its caller.
+/// Progress of the fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TopicInfo {
     /// Iterations so far.
     pub iteration: usize,
-    /// Seconds on the clock.
+    /// Elapsed seconds.
     pub seconds: f64,
-    /// The divergence, with the penalty of the pseudo-counts.
+    /// The divergence plus the penalty of the pseudo-counts.
     pub objective: f64,
 }
 
 /// Fits `k` topics to V, words × documents.
 ///
-/// `watch` is told from time to time how far it has come; if it breaks, the topics so far are returned, with
-/// weights.
+/// `watch` is called from time to time with the progress. If it breaks, the fit ends, and the current topics
+/// are returned with their weights.
 ///
 /// ```
 /// use klnmf::{Mat, TopicSettings, topics};
@@ -169,7 +168,7 @@ pub fn topics<'a>(
     fit(&problem, w, h, settings, &mut watch)
 }
 
-/// [`topics`] from given factors: those of an earlier model, made by [`to_poisson`], or a start of one's own.
+/// [`topics`] from given factors: those of an earlier model, from [`to_poisson`], or a start of your own.
 pub fn topics_from<'a>(
     v: impl Into<Matrix<'a, f64>>,
     w: Mat<f64>,
@@ -202,7 +201,7 @@ fn fit(
     if smoothed && !matches!(status, Status::Stopped | Status::TimeLimit) && iterations < settings.max_iter {
         (judge.verdict, judge.last) = (None, f64::INFINITY);
         let factors = Factors { wt: topics.transpose(), h: found.h };
-        // In f32 if that is fine enough: the weights are found anew in f64 afterwards.
+        // f32 suffices unless the tolerance is too fine. The final weights are computed in f64.
         let wt = if settings.tol < FINE || !(1e-15..1e15).contains(&problem.sum) {
             smooth(problem, factors, &mut iterations, &mut judge)
         } else {
@@ -214,8 +213,7 @@ fn fit(
         status = judge.verdict.unwrap_or(Status::IterationLimit);
     }
     to_distributions(&mut topics);
-    // They are wanted also if the work was to end: without them the topics would say nothing of the
-    // documents.
+    // Weights are computed even after an interruption: topics alone do not describe the documents.
     let convex = TopicSettings { time_limit: None, stop: None, ..settings.clone() };
     let weights = problem.pool.run(|| topic_weights(problem.matrix(), &topics, &convex, &|_| ()))?;
     let mut model = TopicModel { topics, weights, iterations, status };
@@ -250,7 +248,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Breaks when there is a reason to stop, and keeps it.
+    /// Breaks if there is a reason to stop, and stores it.
     fn look(&mut self, iteration: usize, objective: f64) -> ControlFlow<()> {
         let info = TopicInfo { iteration, seconds: self.begun.elapsed().as_secs_f64(), objective };
         let gain = self.last - objective;
@@ -263,8 +261,8 @@ impl Judge<'_> {
     }
 }
 
-/// Expectation maximisation with the pseudo-counts, extrapolated, from the given factors on: Wᵀ. It adds to
-/// the iterations before it.
+/// Extrapolated expectation maximisation with the pseudo-counts, from the given factors. Returns Wᵀ, and adds
+/// to `iterations`.
 fn smooth<T: Scalar>(
     problem: &Problem<'_, f64>,
     mut factors: Pair<T>,
@@ -274,9 +272,9 @@ fn smooth<T: Scalar>(
     let (settings, order) = (judge.settings, vec![Side::H, Side::W]);
     let prior = Prior { alpha: settings.topic_prior, beta: settings.word_prior };
     let mut site = Local::new(problem, factors.h.rows(), DictionaryParts::default(), 0, Some(prior));
-    // One step each, so that nothing is zero any more.
+    // After one step on each factor, nothing is zero.
     alternate(&mut site, &order, &COUNTS, &mut factors, 1);
-    // Nothing ends at zero, so that the factors may be carried on downwards, too.
+    // No weight can get stuck at zero, so decreases may be extrapolated too.
     let momentum = Momentum::new(&COUNTS, false);
     let mut walk = Extrapolated::new(site, order, problem.sum, &factors, momentum, None);
     let before = *iterations;

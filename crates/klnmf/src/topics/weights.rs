@@ -12,21 +12,21 @@ use rayon::prelude::*;
 /// The weights of documents for given topics, with a certificate each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
-    /// Topics × documents; columns sum to 1. An empty document says nothing and has even weights.
+    /// Topics × documents; columns sum to 1. An empty document has equal weights.
     pub weights: Mat<f64>,
-    /// For every document: no other weights have a log-posterior (log-likelihood if α = 0) higher by more
-    /// than this, in nats.
+    /// For every document: no other weights have a log-posterior (log-likelihood if α = 0) that is higher by
+    /// more than this, in nats.
     pub gaps: Vec<f64>,
     /// For every document: Σ v log(Wx), without the multinomial coefficient.
     pub log_likelihood: Vec<f64>,
-    /// How many documents did not reach the tolerance.
+    /// Number of documents above the tolerance.
     pub unconverged: usize,
-    /// Why it ended.
+    /// Why the computation ended.
     pub status: Status,
 }
 
 impl Weights {
-    /// exp(−log-likelihood for each word) of a corpus with that many words.
+    /// exp(−log-likelihood per word) of a corpus with that many words.
     pub fn perplexity(&self, words: f64) -> f64 {
         perplexity(self.log_likelihood.iter().sum(), words)
     }
@@ -37,7 +37,7 @@ pub fn perplexity(log_likelihood: f64, words: f64) -> f64 {
     if words > 0.0 { (-log_likelihood / words).exp() } else { 1.0 }
 }
 
-/// Scales every column to sum 1; one that is zero becomes even.
+/// Scales every column to sum 1. A zero column gets equal entries.
 pub(super) fn to_distributions(x: &mut Mat<f64>) {
     let n = x.rows();
     for column in x.as_mut_slice().chunks_mut(n.max(1)) {
@@ -46,9 +46,9 @@ pub(super) fn to_distributions(x: &mut Mat<f64>) {
     }
 }
 
-/// The topic model of a Poisson factorisation: topics, weights, and what the columns of WH sum to.
+/// The topic model of a Poisson factorisation: topics, weights, and the column sums of WH.
 ///
-/// Topics × weights × sizes is exactly W·H, up to rounding.
+/// Topics × weights × sizes equals W·H, except for rounding errors.
 pub fn to_topics(w: &Mat<f64>, h: &Mat<f64>) -> (Mat<f64>, Mat<f64>, Vec<f64>) {
     let (mut topics, scales) = (w.clone(), w.col_sums());
     to_distributions(&mut topics);
@@ -64,11 +64,11 @@ pub fn to_poisson(topics: &Mat<f64>, weights: &Mat<f64>, sizes: &[f64]) -> (Mat<
     (topics.clone(), h)
 }
 
-/// The weights of documents for given topics (words × topics, scaled to columns that sum to 1), each with its
-/// certificate.
+/// The weights of documents for given topics, each with its certificate. Topics are words × topics; their
+/// columns are scaled to sum 1.
 ///
-/// `progress` is told now and then how many documents are done. A word that no topic has, in a document that
-/// holds it, is an error: its probability is zero.
+/// `progress` is called now and then with the number of documents done. A word that occurs in a document but
+/// in no topic is an error, because its probability is zero.
 pub fn topic_weights<'a>(
     v: impl Into<Matrix<'a, f64>>,
     topics: &Mat<f64>,
@@ -104,7 +104,7 @@ pub fn topic_weights<'a>(
     })
 }
 
-/// V with k more rows that hold α; a document without words stays empty.
+/// V with k more rows of α. A document without words stays empty.
 fn with_pseudo_counts(v: Matrix<'_, f64>, k: usize, alpha: f64) -> Result<Sparse<f64>> {
     let (n, m, lengths) = (v.rows(), v.cols(), v.col_sums());
     Sparse::from_triplets(n + k, m, Order::Columns, |put| {
@@ -120,7 +120,7 @@ fn with_identity(topics: &Mat<f64>) -> Mat<f64> {
     Mat::from_fn(n + k, k, |i, j| if i < n { topics[(i, j)] } else { f64::from(u8::from(i - n == j)) })
 }
 
-/// Σ v log(Wx) of every document; on all threads if this is called in a pool.
+/// Σ v log(Wx) of every document; uses all threads if called in a pool.
 pub fn log_likelihoods<'a>(
     v: impl Into<Matrix<'a, f64>>,
     topics: &Mat<f64>,

@@ -1,17 +1,16 @@
-//! The truth to 288 bits: divergences, optima of the convex problem for one and two atoms, and rounding
-//! tolerances.
+//! A 288-bit reference: divergences, optima of the convex problem for one and two atoms, and tolerances.
 //!
-//! Every f64, subnormal or not, is taken at its exact value. Exponents are not limited, so nothing here
-//! overflows or underflows. `None` stands for an infinite divergence.
+//! Every f64, including subnormal numbers, enters with its exact value. Exponents are unlimited, so nothing
+//! here overflows or underflows. `None` stands for an infinite divergence.
 //!
 //! For one column a with the dictionary K (p × r), c = Kᵀ1 and A = Σa, the optimum lies on the ray cᵀx = A:
 //!
 //! * r = 1: x = A/c, in closed form.
-//! * r = 2: z = A·(λp + q)/(1 + λ) with p = K₁/c₁, q = K₂/c₂ and one unknown λ in [0, ∞]. Then Σa·ln z rises
-//!   with λ as long as φ(λ) = Σa(p − q)/(λp + q) is positive, and it has one sign change. Where φ(0) ≤ 0
-//!   or φ(∞) ≥ 0, one atom alone is optimal. Otherwise the exponent of λ is found by bisection and λ by
-//!   safeguarded Newton steps, to 200 bits. The divergence is then exact to all bits, since its derivative
-//!   vanishes at the optimum.
+//! * r = 2: z = A·(λp + q)/(1 + λ) with p = K₁/c₁, q = K₂/c₂ and one unknown λ in [0, ∞]. Σa·ln z increases
+//!   with λ as long as φ(λ) = Σa(p − q)/(λp + q) is positive, and φ changes sign once. If φ(0) ≤ 0 or
+//!   φ(∞) ≥ 0, one atom alone is optimal. Otherwise bisection finds the exponent of λ, and safeguarded Newton
+//!   steps find λ to 200 bits. The divergence is then exact to all bits, because its derivative vanishes at
+//!   the optimum.
 #![allow(dead_code, missing_docs)]
 
 use dashu_float::FBig;
@@ -31,7 +30,7 @@ pub fn big(x: f64) -> Big {
     Big::try_from(x).expect("a finite number").with_precision(BITS).value()
 }
 
-/// The nearest f64, infinite beyond the range: for messages.
+/// The nearest f64, infinite on overflow; for messages.
 pub fn round(x: &Big) -> f64 {
     x.to_f64().value()
 }
@@ -61,10 +60,10 @@ fn exponent(x: &Big) -> isize {
     x.repr().exponent() + x.repr().digits() as isize - 1
 }
 
-/// ln x for x > 0, with an absolute error of some 2^−280·(1 + |ln x|).
+/// ln x for x > 0, with an absolute error of about 2^−280·(1 + |ln x|).
 ///
-/// x = 2ᵉ·(k/64)·y with y next to 1, where ln y = 2·artanh((y − 1)/(y + 1)) takes some twenty terms. The
-/// crate's own logarithm costs ten times as much; it fills the tables, and a test compares the two.
+/// x = 2ᵉ·(k/64)·y with y close to 1, where ln y = 2·artanh((y − 1)/(y + 1)) takes about twenty terms. The
+/// crate's own logarithm takes ten times as long. It fills the tables, and a test compares the two.
 pub fn ln(x: &Big) -> Big {
     const CUT: usize = 64;
     static LN_2: OnceLock<Big> = OnceLock::new();
@@ -86,7 +85,7 @@ pub fn ln(x: &Big) -> Big {
     LN_2.get_or_init(|| big(2.0).ln()) * big(e as f64) + part + big(2.0) * series
 }
 
-/// One column of the convex problem: data a, dictionary K by atoms, and what follows from them.
+/// One column of the convex problem: data a, dictionary K by atoms, and their sums.
 pub struct Column {
     pub a: Vec<Big>,
     pub atoms: Vec<Vec<Big>>,
@@ -96,33 +95,32 @@ pub struct Column {
     pub total: Big,
 }
 
-/// What is true of a column at some weights.
+/// Reference values of a column at given weights.
 #[derive(Clone)]
 pub struct Truth {
     /// D(a‖Kx).
     pub divergence: Option<Big>,
-    /// The least divergence that any weights have.
+    /// The smallest divergence of any weights.
     pub optimum: Option<Big>,
-    /// What rounding may change: see [`Column::truth`].
+    /// The possible rounding error: see [`Column::truth`].
     pub tolerance: Big,
     /// The same for the gap, which must be infinite where digits of Kx are lost.
     pub gap_tolerance: Big,
     /// The closed formula of the gap: a certificate need not be looser where nothing leaves the range.
     pub formula: Option<Big>,
-    /// Whether every entry of Kx that matters is a normal number with room to spare, and every sum is far
-    /// from overflow.
+    /// Whether every relevant entry of Kx is well above subnormal, and every sum far from overflow.
     pub in_range: bool,
-    /// Whether the same holds for a/(Kx), for its products with K, and for Kᵀ1.
+    /// Whether a/(Kx), its products with K, and Kᵀ1 are in range in this sense too.
     pub tame: bool,
 }
 
 impl Truth {
-    /// How far the divergence is above the optimum.
+    /// The distance of the divergence to the optimum.
     pub fn distance(&self) -> Option<Big> {
         Some(self.divergence.clone()? - self.optimum.clone()?)
     }
 
-    /// Whether a reported divergence is this one: equal up to rounding, or infinite where f64 ends.
+    /// Whether a reported divergence is correct: equal up to rounding error, or infinite on overflow.
     pub fn agrees(&self, reported: f64) -> bool {
         if reported.is_nan() || reported < 0.0 {
             return false;
@@ -134,7 +132,7 @@ impl Truth {
         }
     }
 
-    /// Whether a reported gap is a bound on the distance to the optimum, up to rounding.
+    /// Whether a reported gap bounds the distance to the optimum, up to rounding error.
     pub fn bounded_by(&self, gap: f64) -> bool {
         if gap.is_nan() || gap < 0.0 {
             return false;
@@ -143,14 +141,13 @@ impl Truth {
             || self.distance().is_some_and(|distance| big(gap) + &self.gap_tolerance >= distance)
     }
 
-    /// Whether a reported gap is as tight as the closed formula, where that can be evaluated without special
-    /// care.
+    /// Whether a reported gap is as tight as the closed formula, if plain arithmetic can evaluate that.
     pub fn tight(&self, gap: f64) -> bool {
         let formula = self.formula.as_ref().filter(|_| self.tame);
         formula.is_none_or(|formula| gap.is_finite() && big(gap) <= formula + &self.gap_tolerance)
     }
 
-    /// Several columns together.
+    /// Sums over several columns.
     pub fn sum(parts: impl IntoIterator<Item = Truth>) -> Truth {
         let none = Truth {
             divergence: Some(zero()),
@@ -191,7 +188,7 @@ impl Column {
         (0..self.a.len()).map(row).collect()
     }
 
-    /// The terms a·ln(a/z) where a > 0; `None` where some z = 0 there.
+    /// The terms a·ln(a/z) with a > 0; `None` if some z = 0 there.
     fn logs(&self, z: &[Big]) -> Option<Vec<Big>> {
         let pairs = self.a.iter().zip(z).filter(|(a, _)| positive(a));
         pairs.map(|(a, z)| positive(z).then(|| a * ln(&(a / z)))).collect()
@@ -203,7 +200,7 @@ impl Column {
         Some(sum(&self.logs(&z)?) - &self.total + sum(&z))
     }
 
-    /// max_k g_k/c_k with g = Kᵀ(a/z): the factor by which a/z leaves the dual feasible set.
+    /// max_k g_k/c_k with g = Kᵀ(a/z): the factor by which a/z violates dual feasibility.
     fn largest_ratio(&self, z: &[Big]) -> Big {
         let ratio = |(atom, c): (&Vec<Big>, &Big)| {
             let rows = self.a.iter().zip(z).zip(atom).filter(|((a, _), _)| positive(a));
@@ -213,7 +210,7 @@ impl Column {
         live.map(ratio).fold(zero(), |x, y| if x < y { y } else { x })
     }
 
-    /// The closed formula of the gap, without rounding; `None` where it is infinite.
+    /// The closed formula of the gap, without rounding errors; `None` if it is infinite.
     pub fn gap(&self, x: &[Big]) -> Option<Big> {
         let z = self.model(x);
         self.logs(&z)?;
@@ -222,7 +219,7 @@ impl Column {
         Some(sum(&z) - &self.total + log)
     }
 
-    /// Optimal weights; `None` where no weights explain the column.
+    /// Optimal weights; `None` if no weights explain the column.
     pub fn best(&self) -> Option<Vec<Big>> {
         let r = self.atoms.len();
         if !positive(&self.total) {
@@ -246,12 +243,12 @@ impl Column {
         Some(x)
     }
 
-    /// What parts of Σa the two atoms explain at the optimum: λ/(1 + λ) and 1/(1 + λ).
+    /// The shares of Σa that the two atoms explain at the optimum: λ/(1 + λ) and 1/(1 + λ).
     fn shares(&self, first: usize, second: usize, support: &[usize]) -> (Big, Big) {
         let unit = |k: usize| support.iter().map(|&i| &self.atoms[k][i] / &self.c[k]).collect::<Vec<_>>();
         let (p, q) = (unit(first), unit(second));
         let a: Vec<&Big> = support.iter().map(|&i| &self.a[i]).collect();
-        // φ over the denominators d, and its derivative if d = λp + q.
+        // φ for the denominators d, and its derivative for d = λp + q.
         let phi = |d: &[Big]| (0..a.len()).fold(zero(), |s, i| s + a[i] * (&p[i] - &q[i]) / &d[i]);
         let slope = |d: &[Big]| {
             (0..a.len()).fold(zero(), |s, i| s - a[i] * (&p[i] - &q[i]) * &p[i] / (&d[i] * &d[i]))
@@ -294,12 +291,12 @@ impl Column {
         (lambda / &whole, big(1.0) / whole)
     }
 
-    /// The least divergence.
+    /// The smallest divergence.
     pub fn optimum(&self) -> Option<Big> {
         self.divergence(&self.best()?)
     }
 
-    /// Whether a/z, K∘(a/z) and Kᵀ1 are zero or well inside the range of f64.
+    /// Whether a/z, K∘(a/z) and Kᵀ1 are zero or well within the range of f64.
     fn tame(&self, z: &[Big]) -> bool {
         let inside = |x: &Big| !positive(x) || (*x > big(1e-290) && *x < big(1e290));
         let rows = self.a.iter().zip(z).enumerate().filter(|(_, (a, _))| positive(a));
@@ -308,7 +305,7 @@ impl Column {
             && quotients.all(|(i, t)| inside(&t) && self.atoms.iter().all(|k| inside(&(&k[i] * &t))))
     }
 
-    /// The least divergence if the first of two weights stays as it is.
+    /// The smallest divergence with the first of two weights fixed.
     pub fn optimum_with_first(&self, first: f64) -> Option<Big> {
         let first = big(first);
         let rows: Vec<usize> = (0..self.a.len()).filter(|i| positive(&self.a[*i])).collect();
@@ -344,15 +341,14 @@ impl Column {
     /// The bracket is the sum of the absolute values of all terms of D and of the gap Σz − Σa + Σa·ln s. A
     /// sum of N terms, in any order, has an error of at most (N − 1)·ε/2 times the sum of their absolute
     /// values. A column has n terms, the total m columns. A relative error of z, a/z, c or s is an absolute
-    /// error of a logarithm, and each of these is the result of at most n + r + 3 roundings. The logarithm
-    /// itself is good to two ε. All of that is below C·ε/2, so a factor of two is in reserve.
+    /// error of a logarithm, and each of these results from at most n + r + 3 roundings. The logarithm itself
+    /// has an error of at most 2ε. All of this is below C·ε/2, which leaves a factor of two.
     ///
     /// A product that underflows is off by up to η/2. That changes z by at most rη, and a·ln z by a·rη/z, but
     /// never by more than a·ln 5 unless z is rounded to zero. It changes the terms of D by η each. A gap must not
     /// rest on such a z, so its tolerance lacks that term.
     ///
-    /// A z that f64 rounds to zero makes an infinite divergence, which is allowed; one that is nudged upwards
-    /// is not.
+    /// If f64 rounds z to zero, an infinite divergence is allowed. Increasing z artificially is not.
     pub fn truth(&self, x: &[f64], n: usize, m: usize) -> Truth {
         let r = self.atoms.len();
         let x: Vec<Big> = x.iter().map(|x| big(*x)).collect();
@@ -399,13 +395,13 @@ impl Column {
     }
 }
 
-/// The truth about every column of H.
+/// The reference for every column of H.
 pub fn columns(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> Vec<Truth> {
     let one = |j: usize| Column::new(v.col(j), w).truth(h.col(j), v.rows(), v.cols());
     (0..v.cols()).map(one).collect()
 }
 
-/// The truth about V ≈ WH as H moves, and as W moves. The divergence is the same.
+/// The references for V ≈ WH when H moves and when W moves. The divergence is the same.
 pub fn both(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> [Truth; 2] {
     let mut by_columns = Truth::sum(columns(v, w, h));
     let mut by_rows = Truth::sum(columns(&v.transpose(), &h.transpose(), &w.transpose()));

@@ -1,4 +1,4 @@
-//! What the tests share: random numbers, naive formulas, problems built from their optimum.
+//! Code shared by the tests: random numbers, naive formulas, problems built from their optimum.
 #![allow(dead_code, missing_docs)]
 
 use klnmf::{Mat, Settings, Solver, Sparse, Spec};
@@ -8,12 +8,12 @@ pub fn settings_of(solver: Solver) -> Settings {
     Settings { solver, rho: (solver == Solver::AdmmAuthors).then_some(10.0), ..Settings::default() }
 }
 
-/// The solvers whose description passes.
+/// The solvers whose description satisfies `which`.
 pub fn solvers(which: impl Fn(&Spec) -> bool) -> Vec<Solver> {
     Solver::ALL.into_iter().filter(|solver| which(solver.spec())).collect()
 }
 
-/// A small generator (SplitMix64), so that tests do not depend on the crate's own.
+/// A small generator (SplitMix64), so that tests do not depend on that of the crate.
 pub struct Random(pub u64);
 
 impl Random {
@@ -33,7 +33,7 @@ impl Random {
         Mat::from_fn(n, m, |_, _| low + (high - low) * self.uniform())
     }
 
-    /// Whole numbers with about `zeros` of them zero.
+    /// Integers, a fraction of about `zeros` of them zero.
     pub fn counts(&mut self, n: usize, m: usize, zeros: f64, max: f64) -> Mat<f64> {
         Mat::from_fn(n, m, |_, _| if self.uniform() < zeros { 0.0 } else { (self.uniform() * max).ceil() })
     }
@@ -82,26 +82,25 @@ pub struct Known {
     pub optimum: f64,
 }
 
-/// Draws W, an optimal H with zeros and a dual t = −y that satisfies the optimality conditions, and derives V
-/// = t∘(WH): Wᵀt = Wᵀ1 on the atoms in use, ≤ elsewhere. With `zeros`, every eighth row of V is zero (t = 0
+/// Draws W, an optimal H with zeros and a dual t = −y that satisfies the optimality conditions, and derives
+/// V = t∘(WH): Wᵀt = Wᵀ1 on the atoms in use, ≤ elsewhere. With `zeros`, every eighth row of V is zero (t = 0
 /// there): the case in which the support form matters.
 pub fn known_optimum(seed: u64, n: usize, m: usize, r: usize, active: usize, zeros: bool) -> Known {
     let mut random = Random(seed);
     let mut w = random.matrix(n, r, 0.0, 1.0);
-    // e is orthogonal to the active atoms; t = 1 + e then meets their conditions with equality.
+    // e is orthogonal to the active atoms, so t = 1 + e satisfies their conditions with equality.
     let mut e: Vec<f64> = (0..n).map(|_| 2.0 * random.uniform() - 1.0).collect();
     let free: Vec<usize> = (0..n).filter(|i| !zeros || i % 8 != 0).collect();
     project_out(&mut e, &w, active, &free);
     let largest = free.iter().fold(0.0f64, |a, &i| a.max(e[i].abs()));
     e.iter_mut().for_each(|x| *x *= 0.5 / largest.max(1e-300));
     if zeros {
-        // e = −1 on the zero rows; the others make up for it with a correction in the span of the active
-        // atoms.
+        // e = −1 on the zero rows. The others compensate with a correction in the span of the active atoms.
         (0..n).filter(|i| i % 8 == 0).for_each(|i| e[i] = -1.0);
         balance(&mut e, &w, active, &free);
         assert!(free.iter().all(|&i| e[i] > -1.0), "t must be positive on the support");
     }
-    // The other atoms get less weight where e > 0 until their inequality holds, strictly.
+    // The other atoms get less weight where e > 0, until their inequality holds strictly.
     for k in active..r {
         let part =
             |w: &Mat<f64>, sign: f64| -> f64 { (0..n).map(|i| w[(i, k)] * (sign * e[i]).max(0.0)).sum() };
@@ -120,8 +119,8 @@ pub fn known_optimum(seed: u64, n: usize, m: usize, r: usize, active: usize, zer
     Known { v, w, h, optimum }
 }
 
-/// Changes e on the rows `free` so that it is orthogonal to the first `active` columns of w, over all rows,
-/// by a correction in their span: the normal equations, solved by elimination.
+/// Corrects e on the rows `free`, in the span of the first `active` columns of w, so that it is orthogonal to
+/// them over all rows. Solves the normal equations by elimination.
 fn balance(e: &mut [f64], w: &Mat<f64>, active: usize, free: &[usize]) {
     let mut system: Vec<Vec<f64>> = (0..active)
         .map(|k| {
@@ -143,8 +142,8 @@ fn balance(e: &mut [f64], w: &Mat<f64>, active: usize, free: &[usize]) {
     }
 }
 
-/// Makes e zero but on the rows `free`, and orthogonal to the first `active` columns of w; twice, for the
-/// rounding.
+/// Makes e zero outside the rows `free`, and orthogonal to the first `active` columns of w. Done twice
+/// because of rounding errors.
 fn project_out(e: &mut [f64], w: &Mat<f64>, active: usize, free: &[usize]) {
     (0..e.len()).filter(|i| !free.contains(i)).for_each(|i| e[i] = 0.0);
     balance(e, w, active, free);
@@ -159,9 +158,8 @@ pub fn close(a: f64, b: f64, relative: f64) -> bool {
     (a - b).abs() <= relative * a.abs().max(b.abs())
 }
 
-/// Runs the other tests of this binary once more at every instruction level that the processor has; `me` is
-/// the test that asks. Levels that it lacks are named on the error stream, which the test runner does not
-/// capture.
+/// Runs the other tests of this binary again at every instruction level of the processor; `me` is the calling
+/// test. Missing levels are named on standard error, which the test runner does not capture.
 pub fn at_every_level(me: &str) {
     use std::io::Write;
     let levels = klnmf::instruction_levels();
@@ -181,8 +179,7 @@ pub fn at_every_level(me: &str) {
     }
 }
 
-/// Whether this is the process in which the test `me` runs alone; if not, starts that process and waits for
-/// it.
+/// Whether this process runs the test `me` alone. If not, starts such a process and waits for it.
 pub fn alone(me: &str, variable: (&str, &str)) -> bool {
     if std::env::var_os("KLNMF_TEST_ALONE").is_some_and(|name| name == me) {
         return true;

@@ -1,5 +1,5 @@
-//! A generic convex solver as an oracle: the interior-point method of the crate `clarabel`, with exponential
-//! cones.
+//! A generic convex solver as a reference: the interior-point method of the crate `clarabel`, with
+//! exponential cones.
 
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
@@ -9,8 +9,8 @@ use clarabel::solver::{
 /// Minimises Σ_k (Kᵀ1)_k x_k − Σ a_i ln (Kx)_i over x ≥ 0 for one column, where `rows` are the rows of K with
 /// a > 0. Returns the weights.
 ///
-/// The variables are x and one t_i for each entry, (t_i, 1, (Kx)_i) in the exponential cone, hence t_i ≤ ln
-/// (Kx)_i.
+/// The variables are x and one t_i for each entry, with (t_i, 1, (Kx)_i) in the exponential cone and hence
+/// t_i ≤ ln (Kx)_i.
 pub fn minimise(k_sum: &[f64], rows: &[Vec<f64>], a: &[f64]) -> Vec<f64> {
     let (r, p) = (k_sum.len(), a.len());
     let cost: Vec<f64> = k_sum.iter().copied().chain(a.iter().map(|a| -a)).collect();

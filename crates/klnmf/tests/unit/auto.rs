@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn newton_goes_on_until_it_fails_and_comes_back_when_the_other_does_no_better() {
+fn newton_continues_until_it_fails_and_returns_when_mu_gains_no_more() {
     assert_eq!(Stage::WarmUp.next(1.0, 5), Stage::Newton);
     assert_eq!(Stage::Newton.next(0.0, TOO_OFTEN - 1), Stage::Newton);
     let cheap = Stage::Newton.next(0.25, TOO_OFTEN);
@@ -11,7 +11,7 @@ fn newton_goes_on_until_it_fails_and_comes_back_when_the_other_does_no_better() 
 }
 
 #[test]
-fn work_grows_with_what_is_done() {
+fn newton_steps_and_gathering_cost_more() {
     assert!(work(10, 1, false, true) > work(10, 1, false, false));
     assert!(work(10, 1, true, false) > work(10, 1, false, false));
     // A second step on a gathered column costs less than the first.

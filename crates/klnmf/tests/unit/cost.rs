@@ -1,5 +1,4 @@
-//! Gap, best ray, update and prox against the objective itself, with costs per column, a ridge and held
-//! weights.
+//! Gap, best ray, update and prox against the objective, with costs per column, a ridge and held weights.
 
 use super::*;
 use crate::block::{ColumnData, DictionaryParts, Evidence, HalfProblem, Terms};
@@ -28,7 +27,7 @@ impl Problem {
         let mut state = seed;
         let a = (0..p).map(|i| if i % 4 == 3 { 0.0 } else { (9.0 * random(&mut state)).ceil() }).collect();
         let k = Mat::from_fn(p, r, |_, _| random(&mut state));
-        // As entry weights and a penalty would make it: not Kᵀ1.
+        // Costs as from entry weights and a penalty, not Kᵀ1.
         let c = (0..r)
             .map(|l| k.col(l).iter().map(|k| k * (0.5 + random(&mut state))).sum::<f64>() + 0.1)
             .collect();
@@ -60,7 +59,7 @@ impl Problem {
         self.a.iter().sum()
     }
 
-    /// The minimum by many multiplicative updates, which reach every interior optimum.
+    /// The minimum by many multiplicative updates, which converge to every interior optimum.
     fn optimum(&self, x: &[f64]) -> (Vec<f64>, f64) {
         let mut x = x.to_vec();
         for _ in 0..200_000 {
@@ -91,7 +90,7 @@ fn the_gap_bounds_the_distance_and_vanishes_at_the_optimum() {
         let (distance, what) = (problem.value(&x) - optimum, (problem.ridge, problem.held));
         assert!(gap(&x) >= distance - 1e-9, "{what:?}: {} for {distance}", gap(&x));
         assert!(gap(&best) < 1e-6, "{what:?}: {}", gap(&best));
-        // A gap is only worth something if it is not far too large.
+        // The gap must not be far too large.
         assert!(gap(&x) < 60.0 * (distance + 1e-6), "{what:?}: {} for {distance}", gap(&x));
     }
 }
@@ -106,7 +105,7 @@ fn a_gap_on_the_ray_is_the_gap_of_the_scaled_weights() {
         assert!((on - of).abs() < 1e-9 * (1.0 + of), "{on} {of}");
         let logs = problem.value(&x) - cost.total(0, &x) + sum;
         assert!((cost.value(0, sum, ray, logs, &x) - problem.value(&scaled)).abs() < 1e-9);
-        // No other point of the ray is lower.
+        // No other point on the ray has a lower objective.
         for other in [0.9, 0.999, 1.001, 1.2] {
             let further: Vec<f64> = scaled.iter().map(|x| other * x).collect();
             assert!(problem.value(&further) > problem.value(&scaled));
@@ -118,14 +117,14 @@ fn a_gap_on_the_ray_is_the_gap_of_the_scaled_weights() {
 fn a_dual_point_bounds_the_objective_from_below() {
     for (problem, x) in cases() {
         let optimum = problem.optimum(&x).1;
-        // Any θ ≥ 0 will do: here α/z at other weights, disturbed.
+        // Any θ ≥ 0 serves: here α/z at other weights, perturbed.
         let mut state = 5;
         let theta: Vec<f64> = problem.z(&x).iter().map(|z| (0.5 + random(&mut state)) / z).collect();
         let theta: Vec<f64> = theta.iter().zip(&problem.a).map(|(t, a)| t * a).collect();
         let logs = theta.iter().zip(&problem.a).filter(|(_, a)| **a > 0.0).map(|(t, a)| a * t.ln()).sum();
         let of = |k: usize| theta.iter().enumerate().map(|(i, t)| problem.k[(i, k)] * t).sum();
         let g: Vec<f64> = (0..x.len()).map(of).collect();
-        // In units of Σα·ln α, which F does not contain.
+        // Up to Σα·ln α, which F does not contain.
         let dual = problem.cost().dual(0, problem.sum(), &x, logs, &g);
         assert!(dual <= optimum + 1e-9, "{dual} {optimum}");
         assert!(dual > optimum - 30.0, "{dual} {optimum}");
@@ -133,7 +132,7 @@ fn a_dual_point_bounds_the_objective_from_below() {
 }
 
 #[test]
-fn updates_lower_the_objective_and_hold_what_is_held() {
+fn updates_decrease_the_objective_and_keep_held_weights() {
     for (problem, x) in cases() {
         let (cost, g) = (problem.cost(), problem.g(&x));
         let mut next = x.clone();
@@ -156,7 +155,7 @@ fn updates_lower_the_objective_and_hold_what_is_held() {
     }
 }
 
-/// What two passes over different rows say, added, is what one pass over all rows says; and so are Σα and c.
+/// The results of two passes over disjoint rows sum to that of one pass over all, as do Σα and c.
 #[test]
 fn evidence_adds_up_over_rows() {
     let (n, m, r, cut) = (37, 11, 4, 16);
@@ -165,7 +164,7 @@ fn evidence_adds_up_over_rows() {
     let kt = Mat::from_fn(r, n, |_, _| random(&mut state));
     let x = Mat::from_fn(r, m, |_, _| random(&mut state));
     let pool = Pool::new(1).unwrap();
-    // g, the logarithms, Σα and c of the columns for some rows.
+    // g, the logarithms, Σα and c of the columns over some rows.
     let passes = |rows: std::ops::Range<usize>| {
         let part = Mat::from_fn(rows.len(), m, |i, j| v[(rows.start + i, j)]);
         let kt = Mat::from_fn(r, rows.len(), |k, i| kt[(k, rows.start + i)]);
@@ -195,7 +194,7 @@ fn evidence_adds_up_over_rows() {
     assert!(near(&sum.g, &whole.0.g) && near(&sum.logs, &whole.0.logs));
     let (sums, c) = (add(&sums, &other_sums), add(&c, &other_c));
     assert!(near(&sums, &whole.1) && near(&c, &whole.2));
-    // So a step and a gap from the sum are those of the whole.
+    // So a step and a gap computed from the sums are those of the whole.
     for (j, (sum_here, whole_sum)) in sums.iter().zip(&whole.1).enumerate() {
         let cost = Cost { c: &c, stride: 0, ridge: 0.0, held: 0, r };
         let exact = Cost { c: &whole.2, ..cost };
@@ -211,7 +210,7 @@ fn evidence_adds_up_over_rows() {
     }
 }
 
-/// Half-steps of every kind reach the optimum of the penalised problem, and hold what is held.
+/// All half-steps reach the optimum of the penalised problem and keep held weights.
 #[test]
 fn half_steps_minimise_the_penalised_objective() {
     let (n, m, r) = (25, 10, 4);
@@ -235,8 +234,7 @@ fn half_steps_minimise_the_penalised_objective() {
             let mut before = f64::INFINITY;
             for round in 0..count / 5 {
                 let value = half_step(&mut half, step, &kt, &mut x, &mut columns, 5, true);
-                // The primal-dual half-step never rises; Newton may, without its extrapolation around it, at
-                // first.
+                // Unlike the others, Newton without extrapolation may increase the objective at first.
                 if name != "newton" || round > 3 {
                     assert!(value <= before * (1.0 + 1e-12), "{name} {value} {before}");
                 }
@@ -250,9 +248,9 @@ fn half_steps_minimise_the_penalised_objective() {
     }
 }
 
-/// One Newton step on one weight knows the curvature of the ridge, too: x − F'/F''.
+/// One Newton step on one weight includes the curvature of the ridge: x − F'/F''.
 #[test]
-fn a_newton_step_knows_the_ridge() {
+fn a_newton_step_includes_the_ridge() {
     let (v, kt) = (Mat::from_rows(&[&[4.0], &[2.0]]), Mat::from_rows(&[&[1.0, 0.5]]));
     let (pool, mut x) = (Pool::new(1).unwrap(), Mat::from_rows(&[&[2.0]]));
     let data = ColumnData::new(&pool, Matrix::from(&v)).unwrap();

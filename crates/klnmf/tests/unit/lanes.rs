@@ -1,4 +1,4 @@
-//! The arithmetic of every level of this machine against single numbers and the standard library.
+//! The arithmetic of every level of this machine, compared with single numbers and the standard library.
 
 use super::*;
 use crate::kernel::plain::{Array, FUSED};
@@ -139,7 +139,7 @@ impl<S: Scalar> TileMap<S> for Operation<'_, S> {
 fn operations_as_of_single_lanes<S: Scalar>(isa: Isa, exponents: i32) {
     let bytes = isa.vector_bytes();
     let [mut x, mut a, b] = [3, 4, 5].map(|seed| numbers::<S>(seed, exponents));
-    // Both signs, and the extremes beside every other kind.
+    // Both signs, and the extremes next to numbers of every kind.
     for (n, (x, a)) in x.iter_mut().zip(&mut a).enumerate() {
         *x = if n % 3 == 0 { -*x } else { *x };
         *a = match n % 11 {
@@ -172,14 +172,14 @@ fn operations_as_of_single_lanes<S: Scalar>(isa: Isa, exponents: i32) {
 }
 
 #[test]
-fn operations_give_what_single_lanes_do() {
+fn operations_match_single_lanes() {
     for isa in Isa::all() {
         operations_as_of_single_lanes::<f64>(isa, 500);
         operations_as_of_single_lanes::<f32>(isa, 60);
     }
 }
 
-/// Adds one, and keeps what comes after the numbers of the last register.
+/// Adds one, and keeps the padding after the numbers of the last register.
 struct Rest<S> {
     loaded: Vec<S>,
     fives: Vec<S>,
@@ -226,14 +226,13 @@ fn parts_of_every_length_are_loaded_and_stored() {
     }
 }
 
-/// Sums of logarithms of which one, in every place of a register in turn, has a quotient that is not a normal
-/// number.
+/// Sums of logarithms. The quotient of one, in each lane of a register in turn, is not a normal number.
 fn extreme_logarithms<S: Scalar>(isa: Isa, [small, large]: [f64; 2]) {
     for n in 0..37 {
         for (b, c, z) in [(3.0, small, 10.0), (2.0, large, 0.125), (0.5, small, small), (1.0, 0.125, large)] {
             let (mut all_b, mut all_c) = (vec![S::ONE; 37], vec![S::from_f64(2.0); 37]);
             let mut all_z = vec![S::ONE; 37];
-            // Where b = 0 nothing matters.
+            // Where b = 0, the other values do not matter.
             (all_b[(n + 1) % 37], all_z[(n + 1) % 37]) = (S::ZERO, S::ZERO);
             (all_b[n], all_c[n], all_z[n]) = (S::from_f64(b), S::from_f64(c), S::from_f64(z));
             let want = 35.0 * 2f64.ln() + b * (all_c[n].to_f64().ln() - all_z[n].to_f64().ln());

@@ -24,7 +24,7 @@ fn products_are_right<S: Scalar>(p: usize, r: usize) {
         }
         all.push((z, g));
     }
-    // Levels with a fused multiply-add agree to the bit; the plain level may lack it.
+    // Levels with a fused multiply-add agree to the bit. The plain level may lack it.
     assert!(all[1..].windows(2).all(|pair| pair[0] == pair[1]), "{p} {r}");
 }
 
@@ -38,7 +38,7 @@ fn products_of_columns_are_right_on_every_level() {
     }
 }
 
-/// Quotients that overflow, underflow or are subnormal, and models of zero.
+/// Quotients that overflow, underflow or are subnormal, and zero models.
 #[test]
 fn extreme_quotients_have_right_logarithms() {
     let cases = [(5e-324, 10.0), (1e100, 1e-250), (1e-310, 1.0), (1e-310, 2e-311), (3.0, 2.0)];

@@ -1,7 +1,7 @@
-//! A storage of its own, to test the seam: dense columns of which some entries are missing, with entry
-//! weights ω of 0 and 1. Every half-step must work with it as it is, and with a cost for every column.
+//! A storage for tests of the interface: dense columns with missing entries, that is, entry weights ω of 0
+//! and 1. Every half-step must work with it unchanged, with one cost per column.
 //!
-//! α = ω∘a is V with zeros where entries are missing, and c = Kᵀω takes the place of Kᵀ1.
+//! α = ω∘a is V with zeros for missing entries, and c = Kᵀω replaces Kᵀ1.
 
 use super::column_data::panel_width;
 use super::{Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Load, Terms};
@@ -55,7 +55,7 @@ impl<S: Scalar> Blocks<S> for Masked<S> {
     }
 }
 
-/// Every half-step finds the optimum of the observed rows alone.
+/// Every half-step finds the optimum of the observed rows only.
 #[test]
 fn missing_entries_do_not_count() {
     let (n, m, r) = (40, 30, 5);

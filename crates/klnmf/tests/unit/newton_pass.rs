@@ -25,8 +25,7 @@ fn pass_of<'a, S: Scalar>(
     }
 }
 
-/// g, h and the new z of one column against plain loops, over several chunks and with a part of a
-/// register.
+/// g, h and the new z of one column against plain loops, over several chunks and with a partial register.
 fn sums_are_right<S: Scalar>(isa: Isa, p: usize, tolerance: f64) {
     let height = p.next_multiple_of(64 / size_of::<S>());
     let padded = |seed: usize, rest: S| {
@@ -40,7 +39,7 @@ fn sums_are_right<S: Scalar>(isa: Isa, p: usize, tolerance: f64) {
     let atoms: Vec<Vec<S>> = (0..2 * B).map(|l| padded(3 + l, S::ZERO)).collect();
     let mut sums = [Sums::<S>::ZERO; C];
     let column = 3;
-    // Sums of before must not matter.
+    // Earlier sums must not matter.
     sums[column].0[5] = [S::ONE; MOST];
     for rows in chunks::<S>(height) {
         let (fresh, pass) = (rows.start == 0, &mut pass_of(&a, &mut z, &atoms, rows));
@@ -75,7 +74,7 @@ fn sums_are_right<S: Scalar>(isa: Isa, p: usize, tolerance: f64) {
 #[test]
 fn sums_are_those_of_plain_loops() {
     for isa in Isa::all() {
-        // One chunk and a part of a register, and several chunks.
+        // One chunk and a partial register, and several chunks.
         for p in [1, 5, 131, 2 * CHUNK / 4 + 77] {
             sums_are_right::<f64>(isa, p, 1e-12);
             sums_are_right::<f32>(isa, p, 3e-5);

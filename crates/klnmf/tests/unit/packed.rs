@@ -1,4 +1,4 @@
-//! Both products against plain loops, in shapes that leave remainders everywhere.
+//! Both products against plain loops, in shapes with all kinds of remainders.
 
 use super::*;
 use crate::Mat;
@@ -32,7 +32,7 @@ fn products_are_right<S: Scalar>(p: usize, r: usize, q: usize) {
             assert!((found.to_f64() - g(at)).abs() <= near * g(at), "{p} {r} {q}: {found} for {}", g(at));
         }
     }
-    // Levels with a fused multiply-add agree to the bit; the plain level may lack it.
+    // Levels with a fused multiply-add agree to the bit. The plain level may lack it.
     assert!(found[1..].windows(2).all(|pair| pair[0] == pair[1]), "{p} {r} {q}");
 }
 
