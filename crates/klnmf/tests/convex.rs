@@ -1,8 +1,6 @@
 //! The convex problem: known optima, valid gaps, and agreement of the methods.
 
-mod common;
-
-use common::{Random, close, known_optimum, naive_divergence, settings_of, sparse};
+use crate::common::{Random, close, known_optimum, naive_divergence, settings_of, sparse};
 use klnmf::{DecomposeSettings, Mat, Settings, Solver, Sparse, Update, decompose, factorize_from, init};
 use std::ops::ControlFlow;
 
@@ -228,9 +226,4 @@ fn copies_of_atoms_and_zero_atoms_change_nothing() {
         }
         assert!((0..7 * r).filter(|k| k % 7 == 3).all(|k| (0..30).all(|j| many.h[(k, j)] == 0.0)));
     }
-}
-
-#[test]
-fn every_level_passes() {
-    common::at_every_level("every_level_passes");
 }

@@ -1,8 +1,6 @@
 //! Regression tests for defects found in a review, one each.
 
-mod common;
-
-use common::{Random, settings_of, solvers, sparse};
+use crate::common::{Random, settings_of, solvers, sparse};
 use klnmf::{DecomposeSettings, Mat, Matrix, Settings, Solver, Status, decompose, factorize_from, init};
 use std::ops::ControlFlow;
 

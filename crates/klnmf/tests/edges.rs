@@ -1,8 +1,6 @@
 //! Zeros, tiny shapes and invalid input give a defined answer or a typed error, never a panic.
 
-mod common;
-
-use common::{Random, alone, settings_of, solvers};
+use crate::common::{Random, alone, settings_of, solvers};
 use klnmf::{
     DecomposeSettings, Entry, Error, Mat, Order, Settings, Solver, Sparse, Status, decompose, factorize,
     factorize_from, grow, init,
@@ -284,7 +282,7 @@ fn limits_are_statuses() {
 /// An unknown level is an error that says what to do.
 #[test]
 fn an_unknown_level_is_an_error() {
-    if alone("an_unknown_level_is_an_error", ("KLNMF_LEVEL", "sse9")) {
+    if alone("edges::an_unknown_level_is_an_error", ("KLNMF_LEVEL", "sse9")) {
         let error = factorize(&Mat::from_rows(&[&[1.0]]), 1, &Settings::default()).unwrap_err().to_string();
         assert_eq!(error, "KLNMF_LEVEL = sse9: must be plain, avx2 or avx512");
     }
@@ -294,7 +292,7 @@ fn an_unknown_level_is_an_error() {
 #[test]
 fn an_existing_pool_is_used() {
     // Runs in a process of its own, so that no other test starts threads.
-    if !alone("an_existing_pool_is_used", ("KLNMF_THREADS", "")) {
+    if !alone("edges::an_existing_pool_is_used", ("KLNMF_THREADS", "")) {
         return;
     }
     let v = Random(3).counts(40, 300, 0.4, 9.0);

@@ -1,12 +1,8 @@
 //! Numbers at the limits of f64, compared with a 288-bit reference: every reported value is correct,
 //! infinite, or an error.
 
-mod common;
-#[path = "common/exact.rs"]
-mod exact;
-
-use common::Random;
-use exact::{BITS, Big, Column, ETA, Truth, big, both, columns, ln, round, show};
+use crate::common::Random;
+use crate::common::exact::{BITS, Big, Column, ETA, Truth, big, both, columns, ln, round, show};
 use klnmf::{
     DecomposeSettings, Mat, Scalar, Settings, Solution, Solver, Sparse, Status, Update, certificate,
     decompose, factorize, factorize_from,

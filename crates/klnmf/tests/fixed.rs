@@ -1,8 +1,6 @@
 //! Known columns of W are held while the others are learned.
 
-mod common;
-
-use common::{Random, naive_divergence, product, settings_of, solvers};
+use crate::common::{Random, naive_divergence, product, settings_of, solvers};
 use klnmf::{Mat, Settings, Solver, Update, factorize_from, init};
 use std::ops::ControlFlow;
 

@@ -1,8 +1,6 @@
 //! Early iterations in f32, the rest in f64; and what f32 alone can reach.
 
-mod common;
-
-use common::{Random, product};
+use crate::common::{Random, product};
 use klnmf::{Info, Mat, Settings, Solution, Solver, Status, factorize, factorize_from};
 use std::ops::ControlFlow;
 
@@ -117,7 +115,7 @@ fn newton_does_not_get_stuck_at_zeros() {
         let v = Mat::from_fn(60, 40, |i, j| poisson(scale * model[(i, j)], &mut random));
         let settings =
             Settings { solver: Solver::Newton, seed, max_iter: 300, tol: 1e-3, ..Settings::default() };
-        let found = factorize(&common::sparse(&v), 5, &settings).unwrap();
+        let found = factorize(&crate::common::sparse(&v), 5, &settings).unwrap();
         assert_eq!(found.status, Status::Converged, "data {data} seed {seed}: {:?}", found.info);
     }
 }

@@ -1,10 +1,6 @@
 //! The convex problem against a generic convex solver.
 
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
-use common::Random;
+use crate::common::{Random, oracle};
 use klnmf::{DecomposeSettings, decompose};
 
 #[test]

@@ -1,8 +1,6 @@
 //! A half-step is a pure function of its columns: pieces cut at multiples of 64 give the same bits.
 
-mod common;
-
-use common::{Random, sparse};
+use crate::common::{Random, sparse};
 use klnmf::{Column, Mat, Matrix, Order, Scalar, Sparse, half_step};
 
 const STEPS: [&str; 4] = ["mu", "newton", "fpa", "simplex"];
@@ -127,11 +125,6 @@ fn sparse_reordering_is_the_same_on_any_number_of_threads() {
     }
     assert_eq!(alone.view().order(), Order::Rows);
     assert_eq!(alone.to_dense(), v.to_dense());
-}
-
-#[test]
-fn every_level_passes() {
-    common::at_every_level("every_level_passes");
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Random shapes and contents: every call returns an error or finite, certified factors.
 
-mod common;
-
 use klnmf::{DecomposeSettings, Mat, Settings, Solver, Sparse, decompose, factorize};
 use proptest::prelude::*;
 use proptest::test_runner::{FailurePersistence, FileFailurePersistence, RngSeed, TestRunner};
@@ -53,7 +51,7 @@ proptest! {
     #[test]
     fn factorisations_are_finite_and_certified(v in matrices(), rank in 1usize..12, seed in 0u64..4) {
         for solver in Solver::ALL {
-            let settings = Settings { seed, max_iter: 30, threads: 1, ..common::settings_of(solver) };
+            let settings = Settings { seed, max_iter: 30, threads: 1, ..crate::common::settings_of(solver) };
             let found = factorize(&v, rank, &settings);
             if rank > v.rows() * v.cols() {
                 prop_assert!(found.is_err());
@@ -68,7 +66,7 @@ proptest! {
             let stored = factorize(&Sparse::from_dense(&v), rank, &settings).unwrap();
             let scale = found.info.sum + 1e-300;
             for found in [&found, &stored] {
-                let naive = common::naive_divergence(&v, &found.w, &found.h);
+                let naive = crate::common::naive_divergence(&v, &found.w, &found.h);
                 prop_assert!((found.info.divergence - naive).abs() <= 1e-9 * scale, "{solver:?} {} {naive}", found.info.divergence);
             }
             // The others decide by the sign of a change, which rounding errors may flip.
@@ -81,7 +79,7 @@ proptest! {
 
     #[test]
     fn decompositions_are_certified(v in matrices(), seed in 0u64..1000, r in 1usize..7) {
-        let w = common::Random(seed).matrix(v.rows(), r, 0.0, 1.0);
+        let w = crate::common::Random(seed).matrix(v.rows(), r, 0.0, 1.0);
         let settings = DecomposeSettings { tol: 1e-6, max_iter: 20_000, threads: 1, ..DecomposeSettings::default() };
         let dense = decompose(&v, &w, &settings).unwrap();
         let stored = decompose(&Sparse::from_dense(&v), &w, &settings).unwrap();

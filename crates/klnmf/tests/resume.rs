@@ -1,8 +1,6 @@
 //! A run that is interrupted and resumed gives the same bits as an uninterrupted one.
 
-mod common;
-
-use common::{Random, sparse};
+use crate::common::{Random, sparse};
 use klnmf::{Error, Mat, Matrix, Problem, Run, Scalar, Settings, Solution, Solver, State, Update};
 use std::ops::ControlFlow;
 

@@ -1,8 +1,6 @@
 //! Every solver matches its row in the table.
 
-mod common;
-
-use common::{Random, settings_of};
+use crate::common::{Random, settings_of};
 use klnmf::{Error, Mat, Precision, Settings, Solution, Solver, Update, factorize, factorize_from, init};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -63,7 +61,7 @@ fn a_round_has_as_many_steps_as_the_table_says() {
 #[test]
 fn zeros_stay_where_the_table_says_so() {
     let (w, h) = (Random(2).matrix(12, 3, 0.1, 3.0), Random(3).matrix(3, 15, 0.5, 3.0));
-    let v = common::product(&w, &h);
+    let v = crate::common::product(&w, &h);
     let zero = |_: usize, j: usize| j.is_multiple_of(2);
     for solver in Solver::ALL {
         let settings = Settings { update: Update::H, max_iter: 50, tol: 0.0, ..settings_of(solver) };

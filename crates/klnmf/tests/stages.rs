@@ -1,9 +1,7 @@
 //! Each stage of `decompose` and each safeguard of a half-step alone, because together they would hide a
 //! broken one.
 
-mod common;
-
-use common::{Known, Random, known_optimum};
+use crate::common::{Known, Random, known_optimum};
 use klnmf::{Column, DecomposeSettings, Decomposition, Mat, Stages, certificate, decompose, half_step};
 
 const SWEEPS: Stages = Stages { newton_sweeps: true, free_set_newton: false };

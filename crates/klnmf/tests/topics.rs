@@ -1,8 +1,6 @@
 //! Topic models: projections, both ways to the weights, certificates, recovery of known topics.
 
-mod common;
-
-use common::{Random, naive_divergence, product};
+use crate::common::{Random, naive_divergence, product};
 use klnmf::{
     DecomposeSettings, Mat, Settings, Solver, Status, TopicSettings, Update, decompose, factorize,
     factorize_from, log_likelihoods, project_onto_simplex, to_poisson, to_topics, topic_weights, topics,
@@ -130,7 +128,7 @@ fn cosine(a: &[f64], b: &[f64]) -> f64 {
 #[test]
 fn known_topics_are_recovered() {
     let (v, truth) = corpus(3, 300, 400, 6, 150);
-    let stored = common::sparse(&v);
+    let stored = crate::common::sparse(&v);
     for solver in [Solver::Auto, Solver::Simplex] {
         for (topic_prior, word_prior) in [(0.0, 0.0), (0.1, 0.01)] {
             let settings = TopicSettings { solver, topic_prior, word_prior, ..TopicSettings::default() };
@@ -159,7 +157,7 @@ fn both_routes_have_the_same_optimum() {
     for stored in [false, true] {
         let start = Mat::from_fn(5, 40, |_, _| 1.0);
         let held = if stored {
-            factorize_from(&common::sparse(&v), truth.clone(), start, &settings, go_on).unwrap()
+            factorize_from(&crate::common::sparse(&v), truth.clone(), start, &settings, go_on).unwrap()
         } else {
             factorize_from(&v, truth.clone(), start, &settings, go_on).unwrap()
         };
@@ -265,7 +263,7 @@ fn the_smoothed_objective_decreases_and_is_reported_correctly() {
         ..TopicSettings::default()
     };
     let mut seen = Vec::new();
-    let found = topics(&common::sparse(&v), 4, &settings, |info| {
+    let found = topics(&crate::common::sparse(&v), 4, &settings, |info| {
         seen.push((info.iteration, info.objective));
         ControlFlow::Continue(())
     })
@@ -284,7 +282,7 @@ fn the_smoothed_objective_decreases_and_is_reported_correctly() {
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
     let (v, _) = corpus(9, 200, 150, 4, 40);
-    let stored = common::sparse(&v);
+    let stored = crate::common::sparse(&v);
     let run =
         |threads| topics(&stored, 4, &TopicSettings { threads, ..TopicSettings::default() }, go_on).unwrap();
     let (one, three) = (run(1), run(3));

@@ -1,6 +1,9 @@
 //! Code shared by the tests: random numbers, naive formulas, problems built from their optimum.
 #![allow(dead_code, missing_docs)]
 
+pub mod exact;
+pub mod oracle;
+
 use klnmf::{Mat, Settings, Solver, Sparse, Spec};
 
 /// The default settings of a solver, with a penalty if it needs one.
@@ -156,27 +159,6 @@ pub fn sparse(v: &Mat<f64>) -> Sparse<f64> {
 
 pub fn close(a: f64, b: f64, relative: f64) -> bool {
     (a - b).abs() <= relative * a.abs().max(b.abs())
-}
-
-/// Runs the other tests of this binary again at every instruction level of the processor; `me` is the calling
-/// test. Missing levels are named on standard error, which the test runner does not capture.
-pub fn at_every_level(me: &str) {
-    use std::io::Write;
-    let levels = klnmf::instruction_levels();
-    for level in ["plain", "avx2", "avx512"] {
-        if !levels.contains(&level) {
-            let note = format!("note: this processor lacks {level}: its tests are skipped\n");
-            std::io::stderr().write_all(note.as_bytes()).unwrap();
-            continue;
-        }
-        let binary = std::env::current_exe().unwrap();
-        let run = std::process::Command::new(binary)
-            .args(["--skip", me])
-            .env("KLNMF_LEVEL", level)
-            .output()
-            .unwrap();
-        assert!(run.status.success(), "{level}: {}", String::from_utf8_lossy(&run.stdout));
-    }
 }
 
 /// Whether this process runs the test `me` alone. If not, starts such a process and waits for it.
