@@ -36,7 +36,7 @@ pub fn read(path: &Path) -> Result<Sound, Error> {
     Ok(Sound { rate: reader.rate(), channels, notes: reader.notes() })
 }
 
-/// A sound file that is decoded piece by piece, so that it need not fit in memory. [`read`] decodes it at once.
+/// A sound file decoded piece by piece, so that it need not fit in memory. [`read`] decodes it at once.
 pub struct Reader {
     path: PathBuf,
     format: Box<dyn FormatReader>,
