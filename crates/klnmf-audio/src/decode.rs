@@ -18,7 +18,7 @@ use symphonia::core::formats::{FormatReader, Track, TrackType};
 use symphonia::core::io::{MediaSource, MediaSourceStream};
 use symphonia::core::packet::Packet;
 
-/// The longest silence for one damaged packet, in samples: a minute or two, more than any packet has. A file
+/// The longest silence for one damaged packet, in samples: a minute or two, longer than any packet. A file
 /// that claims a longer gap is not trusted.
 const LONGEST_GAP: u64 = 1 << 22;
 
@@ -36,8 +36,7 @@ pub fn read(path: &Path) -> Result<Sound, Error> {
     Ok(Sound { rate: reader.rate(), channels, notes: reader.notes() })
 }
 
-/// A sound file that is decoded piece by piece, so that it need not fit in memory. [`read`] does the same in
-/// one call.
+/// A sound file decoded piece by piece, so that it need not fit in memory. [`read`] decodes it at once.
 pub struct Reader {
     path: PathBuf,
     format: Box<dyn FormatReader>,

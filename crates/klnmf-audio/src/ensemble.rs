@@ -62,7 +62,7 @@ pub fn ensemble(seconds: f64, rate: u32, seed: u64) -> Result<Vec<(&'static str,
     })
 }
 
-/// The same instruments in the same order, each playing all its notes upwards within `seconds`, to learn
+/// The instruments of [`ensemble`], each playing all its notes upwards within `seconds`, to learn
 /// dictionaries from.
 pub fn training(seconds: f64, rate: u32, seed: u64) -> Result<Vec<(&'static str, Sound)>, Error> {
     // Another seed, so that the noise differs from that of the phrase.

@@ -1,6 +1,6 @@
-//! The one public error.
+//! The public error type.
 
-/// What can go wrong with sounds. Every message is a single line that says what, where, and what to do.
+/// Errors of sounds. Every message is a single line that says what is wrong, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -6,7 +6,7 @@ use realfft::RealFftPlanner;
 use realfft::num_complex::Complex;
 
 impl Sound {
-    /// The same sound at another rate, without the frequencies that this rate cannot represent.
+    /// Resamples the sound, without the frequencies that the new rate cannot represent.
     pub fn resampled(&self, rate: u32) -> Result<Sound, Error> {
         self.check()?;
         if rate == 0 {

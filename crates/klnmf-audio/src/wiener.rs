@@ -194,7 +194,7 @@ impl Model<'_> {
         for i in 0..bins {
             let places = (i..bins * sources).step_by(bins);
             let sum: f64 = places.clone().map(|p| masks[p]).sum();
-            // The shares are even as well where the sum over- or underflows.
+            // The shares are also even if the sum overflows or underflows.
             let known = sum > 0.0 && sum.is_finite();
             places.for_each(|p| masks[p] = if known { masks[p] / sum } else { 1.0 / sources as f64 });
         }

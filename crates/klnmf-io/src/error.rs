@@ -1,10 +1,10 @@
-//! The one public error, and the fault of a reader before it knows the name of its file.
+//! The public error type, and the faults of readers before the file name is known.
 
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What can go wrong with a file. Every message is a single line, whatever the file or its name contains.
+/// Errors of files. Every message is a single line, whatever the file or its name contains.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -13,7 +13,7 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         why: io::Error,
     },
     /// The operating system could not write the file. An older file of that name is untouched.
@@ -21,7 +21,7 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         why: io::Error,
     },
     /// The content of the file as a whole is wrong.
@@ -59,7 +59,7 @@ pub enum Error {
     Matrix {
         /// The file.
         path: PathBuf,
-        /// What the core library said.
+        /// The core library's error.
         why: klnmf::Error,
     },
 }
@@ -90,7 +90,7 @@ impl Fault {
         Fault::Line { line, what: what.into() }
     }
 
-    /// The same fault, with the name of one array of an archive.
+    /// Adds the name of one array of an archive to the fault.
     pub(crate) fn within(self, array: &str) -> Self {
         match self {
             Fault::Content(what) => Fault::Content(format!("array {array}: {what}")),

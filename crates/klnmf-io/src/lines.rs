@@ -18,8 +18,7 @@ impl<'a> Lines<'a> {
         Ok(Self { input: source.stream()?.input, line: Vec::new(), number: 0 })
     }
 
-    /// The next line, without its end, and its number from 1; a byte order mark before the first line is
-    /// dropped.
+    /// The next line, without its end, and its number from 1. An initial byte order mark is dropped.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, &[u8])>, Fault> {
         self.line.clear();
         let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.line)?;

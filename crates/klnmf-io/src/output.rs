@@ -58,7 +58,7 @@ impl NewFile {
         Ok(Self { path: path.to_owned(), target, file: Some(file), unfinished })
     }
 
-    /// A file that never gets a name. Its hidden name is derived from `path`, which may exist.
+    /// A file that is never renamed. Its hidden name is derived from `path`, which may exist.
     pub(crate) fn hidden(path: &Path) -> Result<Self, Error> {
         let begin = || {
             let (file, unfinished) = Unfinished::beside(path)?;
@@ -68,7 +68,7 @@ impl NewFile {
         begin().map_err(|why| Error::Write { path: path.to_owned(), why })
     }
 
-    /// A writer to it. All writers share one position in the file until it is closed.
+    /// A writer to the file. All writers share one position until the file is closed.
     pub fn writer(&self) -> io::Result<BufWriter<File>> {
         let file = self.file.as_ref().map_or_else(|| self.reopened(), File::try_clone)?;
         Ok(BufWriter::new(file))
@@ -102,8 +102,7 @@ impl NewFile {
         File::options().read(true).write(true).open(path)
     }
 
-    /// Synchronises it with the disk, so that keeping it only means renaming it. Writers must have been
-    /// flushed.
+    /// Synchronises the file with the disk, so that keeping it only renames it. Writers must be flushed.
     pub fn sync(&self) -> Result<(), Error> {
         self.synchronised().map_err(|why| Error::Write { path: self.path.clone(), why })
     }
@@ -117,18 +116,18 @@ impl NewFile {
         }
     }
 
-    /// Its path until it is kept.
+    /// The path of the file until it is kept.
     pub fn hidden_path(&self) -> &Path {
         self.unfinished.as_ref().map_or(&self.target, |unfinished| &unfinished.path)
     }
 
-    /// Synchronises it with the disk and renames it. Writers must have been flushed.
+    /// Synchronises the file with the disk and renames it. Writers must have been flushed.
     pub fn keep(self) -> Result<(), Error> {
         self.settle(&self.target).map_err(|why| Error::Write { path: self.path.clone(), why })
     }
 
-    /// [Keeps](NewFile::keep) it at another path of the same file system. If that fails, another path can be
-    /// tried. A device or a pipe stays where it is.
+    /// [Keeps](NewFile::keep) the file at another path of the same file system. If that fails, another path
+    /// can be tried. A device or a pipe stays where it is.
     pub fn keep_at(&self, path: &Path) -> Result<(), Error> {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         self.settle(&target).map_err(|why| Error::Write { path: path.to_owned(), why })
@@ -154,7 +153,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// Removes the temporary file when writing ends, also by a panic. After the rename there is none.
+/// Removes the temporary file when writing ends, even by a panic. After the rename there is none.
 struct Unfinished {
     path: PathBuf,
 }
@@ -184,8 +183,8 @@ fn all_unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of this process, which must exit right after: any thread that creates, keeps
-/// or drops a file from now on waits for ever. If another thread is busy with the files for more than a
+/// Removes the temporary files of this process, which must exit right afterwards: a thread that creates,
+/// keeps or drops a file from now on waits forever. If another thread holds the list of files for more than a
 /// second, they stay.
 pub fn abandon_unfinished() {
     for _ in 0..100 {

@@ -40,8 +40,8 @@ pub struct ArrayInfo {
     pub shape: Vec<u64>,
 }
 
-/// Says what a file holds. Only csv, tsv and txt are read in full, because their size is not known before the
-/// last line.
+/// Describes the content of a file. Only csv, tsv and txt are read in full, because their size is not known
+/// before the last line.
 pub fn peek(path: &Path) -> Result<Summary, Error> {
     look(path).map_err(|fault| fault.at(path))
 }

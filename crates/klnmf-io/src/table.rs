@@ -23,7 +23,7 @@ pub struct Table<T> {
 pub enum Stored<T> {
     /// All numbers.
     Dense(Mat<T>),
-    /// The numbers that are not zero.
+    /// The non-zero numbers.
     Sparse(Sparse<T>),
 }
 

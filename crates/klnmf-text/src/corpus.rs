@@ -43,8 +43,7 @@ impl Default for CountOptions {
     }
 }
 
-/// How many different words each rule has removed. A word counts for the first rule in this order that
-/// applies.
+/// Numbers of distinct words that each rule has removed. A word counts for the first rule that applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// Stop words.
@@ -95,7 +94,7 @@ impl Corpus {
     }
 }
 
-/// The words of one document by number, and how often each occurs.
+/// The numbers of the words in one document, and how often each occurs.
 type Tally = Box<[(u32, u32)]>;
 
 /// Numbers and counts the words of every text; a word without a number is skipped.
@@ -131,9 +130,9 @@ fn matrix(
 /// All words by number, before any rule.
 struct Vocabulary {
     words: Vec<String>,
-    /// In how many documents each occurs.
+    /// Number of documents with each word.
     documents: Vec<usize>,
-    /// How often each occurs.
+    /// Number of occurrences of each word.
     occurrences: Vec<usize>,
 }
 

@@ -1,11 +1,11 @@
-//! The one public error.
+//! The public error type.
 
 use crate::Dropped;
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What can go wrong with texts. Every message is a single line, whatever the file or its name contains.
+/// Errors of texts. Every message is a single line, whatever the file or its name contains.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,7 +14,7 @@ pub enum Error {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         why: io::Error,
     },
     /// The content of the file or folder as a whole is wrong.
@@ -40,15 +40,15 @@ pub enum Error {
     Setting {
         /// The value.
         value: String,
-        /// What it must be.
+        /// The requirement.
         must: String,
     },
     /// No word is left to be counted.
     #[error("no words are left in {documents} documents: {}", reasons(dropped))]
     NoWords {
-        /// How many documents there are.
+        /// Number of documents.
         documents: usize,
-        /// How many words each rule has removed.
+        /// Number of words that each rule has removed.
         dropped: Dropped,
     },
     /// The core library rejects the counts.
@@ -70,7 +70,7 @@ impl Error {
     }
 }
 
-/// What was left out, with the option that would keep it.
+/// The words that were left out, with the option that would keep them.
 fn reasons(dropped: &Dropped) -> String {
     let rules = [
         (dropped.stop_words, "stop words (choose other --stop-words)"),

@@ -75,7 +75,7 @@ fn files(root: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// Whether this is a regular `.txt` file; reading from a pipe could wait for ever.
+/// Whether this is a regular `.txt` file. Reading from a pipe could wait forever.
 fn is_text(path: &Path) -> bool {
     let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"));
     named && fs::metadata(path).map_or(true, |metadata| metadata.is_file())

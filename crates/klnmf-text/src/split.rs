@@ -38,8 +38,8 @@ pub fn hold_out(counts: &Sparse<f64>, share: f64, seed: u64) -> Result<(Sparse<f
     Ok((with_values(view, &train)?, with_values(view, &held)?))
 }
 
-/// How many of `count` occurrences are held out: an integer with the mean and variance of the binomial
-/// distribution.
+/// A random number of held-out occurrences out of `count`: an integer with the mean and variance of the
+/// binomial distribution.
 fn about(count: f64, share: f64, rng: &mut ChaCha8Rng) -> f64 {
     // Box and Muller: two uniform numbers give a normal one.
     let (radius, angle): (f64, f64) = (rng.random(), rng.random());
@@ -47,7 +47,7 @@ fn about(count: f64, share: f64, rng: &mut ChaCha8Rng) -> f64 {
     (count * share + (count * share * (1.0 - share)).sqrt() * normal).round().clamp(0.0, count)
 }
 
-/// The same matrix by columns: numbers are always drawn in this order.
+/// Converts the matrix to columns, because numbers are always drawn in this order.
 fn by_columns(counts: &Sparse<f64>) -> Result<Cow<'_, Sparse<f64>>, Error> {
     Ok(match counts.view().order() {
         Order::Columns => Cow::Borrowed(counts),
@@ -55,7 +55,7 @@ fn by_columns(counts: &Sparse<f64>) -> Result<Cow<'_, Sparse<f64>>, Error> {
     })
 }
 
-/// The matrix with other values for its stored entries; those that are zero now are no longer stored.
+/// The matrix with new values for its stored entries. Zeros are dropped.
 fn with_values(pattern: Matrix<'_, f64>, values: &[f64]) -> Result<Sparse<f64>, Error> {
     Sparse::from_triplets(pattern.rows(), pattern.cols(), Order::Columns, |put| {
         pattern.entries().zip(values).try_for_each(|((row, col, _), value)| put(row, col, *value))

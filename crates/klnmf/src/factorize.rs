@@ -16,7 +16,7 @@ pub struct Settings {
     /// The method.
     pub solver: Solver,
     /// Compute in f32 until ten iterations, after the first ten, decrease the divergence by less than 1e-6 of
-    /// ΣV, and in f64 from then on. This takes half the time and no more memory. `None`: yes with `auto` only.
+    /// ΣV, and in f64 from then on. This takes half the time and no more memory. `None`: with `auto` only.
     /// The setting has no effect if the data are f32, if a factor or a part of W is fixed, with `admm` and
     /// the authors' programs, and if V or the start hold positive numbers outside 1e-25 … 1e25.
     /// [`Info::precision`] reports what was done.

@@ -82,13 +82,14 @@
 //!
 //! C.-J. Hsieh & I. Dhillon, *Fast coordinate descent methods with variable selection for non-negative matrix
 //! factorization* (2011). P. Carbonetto, A. Sarkar, Z. Wang & M. Stephens, *Non-negative matrix factorization
-//! algorithms greatly improve topic model fits* (2021). L. T. K. Hien & N. Gillis, *Algorithms for nonnegative
-//! matrix factorization with the Kullback-Leibler divergence* (2021). L. T. K. Hien, V. Leplat & N. Gillis,
-//! *Block majorization minimization with extrapolation and application to β-NMF* (2024). X. Lin & P. Boutros,
-//! *Optimization and expansion of non-negative matrix factorization* (2020). C. Dantas, E. Soubies &
-//! C. Févotte, *Expanding boundaries of gap safe screening* (2021). A. Lefèvre, F. Bach & C. Févotte, *Online
-//! algorithms for nonnegative matrix factorization with the Itakura-Saito divergence* (2011). D. Applegate et
-//! al., *Practical large-scale linear programming using primal-dual hybrid gradient* (2021).
+//! algorithms greatly improve topic model fits* (2021). L. T. K. Hien & N. Gillis, *Algorithms for
+//! nonnegative matrix factorization with the Kullback-Leibler divergence* (2021). L. T. K. Hien, V. Leplat &
+//! N. Gillis, *Block majorization minimization with extrapolation and application to β-NMF* (2024). X. Lin &
+//! P. Boutros, *Optimization and expansion of non-negative matrix factorization* (2020). C. Dantas, E.
+//! Soubies & C. Févotte, *Expanding boundaries of gap safe screening* (2021). A. Lefèvre, F. Bach & C.
+//! Févotte, *Online algorithms for nonnegative matrix factorization with the Itakura-Saito divergence*
+//! (2011). D. Applegate et al., *Practical large-scale linear programming using primal-dual hybrid gradient*
+//! (2021).
 
 mod algorithm_1;
 mod block;
