@@ -98,6 +98,7 @@ impl Settings {
 
 /// How far a factorisation has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Info {
     /// Iterations so far.
     pub iteration: usize,
@@ -121,6 +122,7 @@ pub struct Info {
 
 /// The precision of the work. Certificates are always in f64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Precision {
     /// All in f32.
     F32,
@@ -151,6 +153,7 @@ impl Info {
 
 /// Why a solver ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Status {
     /// The gap is within the tolerance.
     Converged,

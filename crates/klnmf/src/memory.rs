@@ -9,6 +9,7 @@ const FIXED: u128 = 64 << 20;
 /// The most bytes that [`factorize`](crate::factorize) needs with all solvers but those for dense data only;
 /// see [`memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Memory {
     /// V as it is stored. It is held twice, by columns and by rows, so that both half-steps read it in order;
     /// a sparse V stays sparse.

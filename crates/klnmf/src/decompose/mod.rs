@@ -68,6 +68,7 @@ impl DecomposeSettings {
 
 /// What is known of one column of a [`Decomposition`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ColumnInfo {
     /// D(v‖Wh) of the column.
     pub divergence: f64,
@@ -82,6 +83,7 @@ pub struct ColumnInfo {
 
 /// The weights of every column, with a certificate each.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Decomposition<T> {
     /// r × m.
     pub h: Mat<T>,
