@@ -1,9 +1,11 @@
-//! The convex problem, timed against multiplicative updates and a generic convex solver: `cargo bench -p klnmf --bench decompose`.
+//! The convex problem, timed against multiplicative updates and a generic convex solver: `cargo bench -p
+//! klnmf-bench --bench decompose`.
 //!
-//! A dictionary is fixed, and every column is to be certified to a relative gap of 1e-6. Real data are used if KLNMF_DATA names
-//! their folder: mutation catalogues against the COSMIC signatures. Otherwise, and always for the sparse case, the data are
-//! generated. Multiplicative updates are stopped when the *sum* of the gaps is that small, which is less than is asked of us. The
-//! generic solver works the first hundred columns one by one; its time is scaled up to all of them.
+//! A dictionary is fixed, and every column is to be certified to a relative gap of 1e-6. Real data are used
+//! if KLNMF_DATA names their folder: mutation catalogues against the COSMIC signatures. Otherwise, and always
+//! for the sparse case, the data are generated. Multiplicative updates are stopped when the *sum* of the gaps
+//! is that small, which is less than is asked of us. The generic solver works the first hundred columns one
+//! by one; its time is scaled up to all of them.
 
 #![allow(missing_docs)]
 
@@ -12,7 +14,6 @@ mod oracle;
 
 use klnmf::{DecomposeSettings, Mat, Matrix, Order, Settings, Solver, Sparse, Update};
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 const TOL: f64 = 1e-6;
@@ -25,7 +26,8 @@ fn main() {
     let data = std::env::var_os("KLNMF_DATA").map(std::path::PathBuf::from);
     let (name, v, w) = match &data {
         Some(folder) => {
-            let read = |name: &str| read_npy(&folder.join("mutations").join(name));
+            let read =
+                |name: &str| klnmf_io::read_dense(&folder.join("mutations").join(name)).expect("a matrix");
             ("brca560 and COSMIC", read("brca560.npy"), read("cosmic_v3.4_sbs_grch37.npy"))
         }
         None => {
@@ -95,7 +97,8 @@ fn compare(name: &str, v: Matrix<'_, f64>, w: &Mat<f64>) {
     });
     let (low, high) = worst.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), d| (l.min(d), h.max(d)));
     println!(
-        "  clarabel     {time:9.3} s on one thread, {:.0} times as long; its optima less ours, over the sum: {low:.1e} to {high:.1e}",
+        "  clarabel     {time:9.3} s on one thread, {:.0} times as long; its optima less ours, over the sum: \
+         {low:.1e} to {high:.1e}",
         time / ours
     );
 }
@@ -106,18 +109,4 @@ fn noise(n: usize) -> f64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-}
-
-fn read_npy(path: &Path) -> Mat<f64> {
-    let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let file = npyz::NpyFile::new(&bytes[..]).expect("an npy file");
-    let (shape, fortran) = (file.shape().to_vec(), file.order() == npyz::Order::Fortran);
-    let (n, m) = (shape[0] as usize, shape[1] as usize);
-    let numbers: Vec<f64> = match file.try_data::<f32>() {
-        Ok(data) => data.map(|x| f64::from(x.expect("a number"))).collect(),
-        Err(file) => {
-            file.data::<i32>().expect("f32 or i32").map(|x| f64::from(x.expect("a number"))).collect()
-        }
-    };
-    Mat::from_fn(n, m, |i, j| numbers[if fortran { i + j * n } else { i * m + j }])
 }

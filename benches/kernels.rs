@@ -1,4 +1,4 @@
-//! The passes over the data, timed one by one: `cargo bench -p klnmf`.
+//! The passes over the data, timed one by one: `cargo bench -p klnmf-bench --bench kernels`.
 //!
 //! A time is that of one access (a step on each factor) or of one certificate, on one thread, without set-up.
 

@@ -33,6 +33,7 @@ const FITS: &str = "the buffers are made for the transform";
 
 /// How well an estimate matches its reference, in decibels. Larger is better; infinite means no error.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Score {
     /// The estimate that is paired with this reference, counted from 0.
     pub estimate: usize,

@@ -4,6 +4,7 @@ use realfft::num_complex::Complex;
 
 /// The meaning of the entries of a spectrogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Spectrum {
     /// The squared magnitude, as in the paper.
     Power,

@@ -8,6 +8,7 @@ use std::path::Path;
 
 /// How samples are stored in a WAV file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WavFormat {
     /// 8-bit integers.
     Int8,

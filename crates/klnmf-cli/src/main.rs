@@ -1,19 +1,12 @@
 //! The klnmf program: non-negative matrix factorisation with the Kullback-Leibler divergence, from the
 //! command line.
 
-mod chart;
 mod cmd;
 mod input;
 mod interrupt;
-mod matching;
 mod out_folder;
-mod panels;
-mod picture;
 mod progress;
-mod random;
-mod report;
 mod summary;
-mod swimmer;
 
 use clap::Parser;
 use std::process::ExitCode;

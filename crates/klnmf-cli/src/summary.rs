@@ -13,7 +13,7 @@ pub fn status(status: klnmf::Status) -> &'static str {
         klnmf::Status::Converged => "converged",
         klnmf::Status::IterationLimit => "iteration_limit",
         klnmf::Status::TimeLimit => "time_limit",
-        klnmf::Status::Stopped => "interrupted",
+        _ => "interrupted",
     }
 }
 

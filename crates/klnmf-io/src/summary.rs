@@ -12,6 +12,7 @@ use std::path::Path;
 
 /// The result of [`peek`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Summary {
     /// The kind of file, such as `numpy array`.
     pub kind: String,
@@ -31,6 +32,7 @@ pub struct Summary {
 
 /// One array of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ArrayInfo {
     /// Its name.
     pub name: String,

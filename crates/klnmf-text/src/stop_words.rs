@@ -10,6 +10,7 @@ static ENGLISH: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("stop_wo
 
 /// The words that are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StopWords {
     /// All words count.
     #[default]

@@ -37,6 +37,7 @@ pub struct Algorithm1 {
 
 /// The primal and dual values after a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Values {
     /// D(a‖Kx).
     pub primal: f64,

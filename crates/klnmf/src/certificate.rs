@@ -17,6 +17,7 @@ use crate::{Entry, Error, Mat, Result, Scalar};
 
 /// The certificate of a factorisation V ≈ WH.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Certificate {
     /// D(V‖WH).
     pub divergence: f64,

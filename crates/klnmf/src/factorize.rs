@@ -97,6 +97,7 @@ impl Settings {
 
 /// Progress of a factorisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Info {
     /// Iterations so far.
     pub iteration: usize,
@@ -120,6 +121,7 @@ pub struct Info {
 
 /// The precision of the computation. Certificates are always in f64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Precision {
     /// f32 throughout.
     F32,
@@ -150,6 +152,7 @@ impl Info {
 
 /// Why a solver ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Status {
     /// The gap is within the tolerance.
     Converged,

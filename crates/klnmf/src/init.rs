@@ -16,6 +16,7 @@ const OFFSET: f64 = 0.1;
 /// The start of [`factorize`](crate::factorize). To give factors, call
 /// [`factorize_from`](crate::factorize_from).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Init {
     /// |N(0, 1)| + 0.1 for every entry of W and H, scaled so that ΣWH = ΣV.
     #[default]

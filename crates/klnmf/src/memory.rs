@@ -9,6 +9,7 @@ const FIXED: u128 = 64 << 20;
 /// Upper bound of the memory of [`factorize`](crate::factorize), for all solvers except those for dense data
 /// only; see [`memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Memory {
     /// V as stored. It is kept twice, by columns and by rows, so that both half-steps read it in order. A
     /// sparse V stays sparse.

@@ -209,10 +209,9 @@ impl Decompose {
             let relative = if sum > 0.0 { gap / sum } else { 0.0 };
             let done = v.cols() - found.unconverged();
             let advice = match found.status {
-                Status::Converged => "",
                 Status::TimeLimit => "advice       for the other columns: raise --time-limit\n",
-                Status::Stopped => "",
                 Status::IterationLimit => "advice       for the other columns: raise --max-iter, or --tol\n",
+                _ => "",
             };
             let by_order = match (&table.row_names, named) {
                 (Some(_), false) => {

@@ -1,13 +1,13 @@
 //! `klnmf demo`: the main jobs on built-in data, by the commands that a user would type.
 
 use super::Cli;
-use crate::matching::{Match, match_parts};
-use crate::picture::Grid;
-use crate::random::Random;
-use crate::{summary, swimmer};
+use crate::summary;
 use anyhow::Context;
 use clap::{Args, Parser};
 use klnmf::Mat;
+use klnmf_paper::matching::{Match, match_parts};
+use klnmf_paper::{Random, swimmer};
+use klnmf_report::picture::Grid;
 use minijinja::{Environment, Value as Jinja, context};
 use serde_json::json;
 use std::fmt::Write as _;

@@ -1,12 +1,12 @@
 //! `klnmf factorize`: V ≈ W·H.
 
 use super::{Data, Output, Precision, parse_seconds, solvers, thread_count};
-use crate::report::Report;
 use crate::{input, interrupt, progress, summary};
 use anyhow::{Context, bail};
 use clap::Args;
 use klnmf::{Info, Init, Mat, Matrix, Problem, Scalar, Settings, Solution, Solver, Status};
 use klnmf_io::{Model, Table};
+use klnmf_report::Report;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::ops::ControlFlow;

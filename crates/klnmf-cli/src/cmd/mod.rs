@@ -1,6 +1,5 @@
 //! The verbs, one per file.
 
-mod bench;
 mod decompose;
 mod demo;
 mod factorize;
@@ -43,7 +42,6 @@ enum Verb {
     Info(info::Info),
     Demo(demo::Demo),
     Reproduce(reproduce::Reproduce),
-    Bench(bench::Bench),
 }
 
 impl Cli {
@@ -57,7 +55,6 @@ impl Cli {
             Verb::Info(verb) => verb.run(),
             Verb::Demo(verb) => verb.run(),
             Verb::Reproduce(verb) => verb.run(),
-            Verb::Bench(verb) => verb.run(),
         }
     }
 }

@@ -67,6 +67,7 @@ impl DecomposeSettings {
 
 /// Results for one column of a [`Decomposition`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ColumnInfo {
     /// D(v‖Wh) of the column.
     pub divergence: f64,
@@ -81,6 +82,7 @@ pub struct ColumnInfo {
 
 /// The weights of all columns, with a certificate for each.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Decomposition<T> {
     /// r × m.
     pub h: Mat<T>,

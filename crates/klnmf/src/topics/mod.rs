@@ -106,6 +106,7 @@ impl TopicSettings {
 
 /// A fitted topic model.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TopicModel {
     /// Words × topics; columns sum to 1. The topic that explains most words comes first.
     pub topics: Mat<f64>,
@@ -132,6 +133,7 @@ impl TopicModel {
 
 /// Progress of the fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TopicInfo {
     /// Iterations so far.
     pub iteration: usize,

@@ -80,7 +80,9 @@ fn watched<T: Scalar>(
     bar: &indicatif::ProgressBar,
 ) -> klnmf::Result<Solution<T>> {
     problem.factorize_from(w, h, settings, |info| {
-        progress::show(bar, &klnmf::Info { iteration: before + info.iteration, ..*info });
+        let mut shown = *info;
+        shown.iteration += before;
+        progress::show(bar, &shown);
         ControlFlow::Continue(())
     })
 }

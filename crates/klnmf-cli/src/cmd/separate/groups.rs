@@ -1,7 +1,7 @@
 //! Groups components into sources by similarity.
 
-use crate::matching::cosine;
 use klnmf::Mat;
+use klnmf_paper::matching::cosine;
 
 /// Groups the components from `first` on into `n` groups by average linkage: the two most similar groups are
 /// joined until `n` are left. The similarity of two components is the mean of the cosines of their spectra

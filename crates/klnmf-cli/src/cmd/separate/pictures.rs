@@ -3,8 +3,8 @@
 use super::model::Sources;
 use super::scene::Scene;
 use super::thumbnail::Thumbnail;
-use crate::panels::{LABEL, Panels, Span, WIDTH};
 use klnmf::Mat;
+use klnmf_report::panels::{LABEL, Panels, Span, WIDTH};
 
 /// The largest number of components that are drawn.
 const MOST_ROWS: usize = 24;

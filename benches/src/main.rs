@@ -1,0 +1,67 @@
+//! The benchmark of klnmf: `cargo run --release -p klnmf-bench -- --help`.
+
+mod arena;
+mod cases;
+mod figures;
+mod memory;
+mod peers;
+mod picture;
+mod rows;
+mod speed;
+mod topics;
+mod trace;
+
+use clap::Parser;
+use std::path::Path;
+
+/// Measure klnmf on this machine
+///
+/// With --peers, scikit-learn runs too, from the same start on as many threads, in a
+/// virtual environment that is made on first use. Run this in a copy of the repository.
+#[derive(Parser)]
+#[command(name = "klnmf-bench", version, max_term_width = 110)]
+enum Bench {
+    Speed(figures::Figures),
+    Arena(arena::Arena),
+    Topics(topics::Topics),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Bench::parse() {
+        Bench::Speed(figures) => figures.run(),
+        Bench::Arena(arena) => arena.run(),
+        Bench::Topics(topics) => topics.run(),
+    }
+}
+
+/// The number of threads that are used when this number is asked for; 0 means one per core.
+fn thread_count(asked: usize) -> usize {
+    if asked > 0 { asked } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
+}
+
+/// Fails before the work if a result could not be written.
+fn check_output(path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    anyhow::ensure!(folder.is_dir(), "cannot write {}: its folder does not exist", path.display());
+    anyhow::ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_fit_together() {
+        Bench::command().debug_assert();
+    }
+
+    #[test]
+    fn results_that_cannot_be_written_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(check_output(&folder.path().join("a.csv")).is_ok());
+        assert!(check_output(folder.path()).is_err());
+        assert!(check_output(&folder.path().join("absent/a.csv")).is_err());
+    }
+}

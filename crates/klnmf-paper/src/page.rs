@@ -1,0 +1,210 @@
+//! The report: drawn from the data in the folder, and from nothing else.
+
+use crate::claim::{Check, Claim, VERDICTS, Verdict};
+use crate::dictionary;
+use crate::experiment::{EXPERIMENTS, Experiment};
+use crate::front;
+use crate::manifest::Manifest;
+use crate::record::Record;
+use crate::section::{Body, Item, Section};
+use crate::study::data_folder;
+use anyhow::Context;
+use klnmf_report::{chart, html};
+use minijinja::{Value as Jinja, context};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+
+/// What a page shows.
+pub struct Shown {
+    /// The verdicts by experiment.
+    pub verdicts: Vec<(Experiment, Vec<Verdict>)>,
+    /// Experiments whose data are damaged, and what is wrong with them.
+    pub left_out: Vec<(Experiment, String)>,
+}
+
+/// Writes the report of all experiments whose data are in the folder, finished and undamaged: index.html,
+/// README.md, data/README.md and the figures; nothing if there is no such experiment.
+///
+/// # Errors
+/// If the data cannot be read, or a file cannot be written.
+pub fn draw(out: &Path) -> anyhow::Result<Shown> {
+    let mut shown = Shown { verdicts: Vec::new(), left_out: Vec::new() };
+    let (mut sections, mut fronts, mut files) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for experiment in EXPERIMENTS {
+        let folder = data_folder(out, experiment);
+        let Some(manifest) = Manifest::read(&folder) else { continue };
+        if let Some(damage) = manifest.damage(&folder) {
+            shown.left_out.push((experiment, damage));
+            continue;
+        }
+        files.extend(manifest.files.keys().cloned());
+        let record = Record::read(&folder, &manifest)?;
+        let section = experiment.section(&record);
+        write_figures(&out.join("figures"), &section)?;
+        shown.verdicts.push((experiment, section.claims.iter().map(Claim::verdict).collect()));
+        fronts.push(front::part(experiment, &manifest, &record, &section));
+        sections.push(context! {
+            name => experiment.name(),
+            title => &section.title,
+            paper => &section.paper,
+            ours => &section.ours,
+            reduced => manifest.settings["size"] != "full",
+            machine => facts(&manifest),
+            claims => section.claims.iter().map(|one| claim(one, &section)).collect::<Vec<_>>(),
+            items => section.items.iter().map(item).collect::<Vec<_>>(),
+        });
+    }
+    if !sections.is_empty() {
+        write(&out.join("data/README.md"), &dictionary::text(&files))?;
+        write(&out.join("index.html"), &page(sections, &shown)?)?;
+        write(&out.join("README.md"), &front::text(&fronts)?)?;
+    }
+    Ok(shown)
+}
+
+fn page(sections: Vec<Jinja>, shown: &Shown) -> anyhow::Result<String> {
+    let all: Vec<Verdict> = shown.verdicts.iter().flat_map(|(_, verdicts)| verdicts).copied().collect();
+    let counts: Vec<Jinja> = VERDICTS
+        .iter()
+        .map(|wanted| (wanted, all.iter().filter(|verdict| *verdict == wanted).count()))
+        .filter(|(verdict, count)| *count > 0 || **verdict == Verdict::Agrees)
+        .map(|(verdict, count)| context! { key => verdict.key(), count, name => verdict.counted(count) })
+        .collect();
+    let values = context! { chart_style => chart::style(), sections, claims => all.len(), counts };
+    Ok(html::render("page.html", include_str!("page.html"), values)?)
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    Ok(klnmf_io::atomically(path, |file| file.write_all(text.as_bytes()))?)
+}
+
+fn write_figures(folder: &Path, section: &Section) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let figures = section.items.iter().flat_map(standalone);
+    figures.into_iter().try_for_each(|(name, svg)| write(&folder.join(name), &svg))
+}
+
+/// The figure as files of its own, each with its name.
+fn standalone(item: &Item) -> Vec<(String, String)> {
+    match &item.body {
+        Body::Charts(charts) => vec![(format!("{}.svg", item.id), chart::sheet(charts, 2))],
+        Body::Pictures(pictures) if pictures.len() == 1 => {
+            vec![(format!("{}.svg", item.id), pictures[0].clone())]
+        }
+        Body::Pictures(pictures) => {
+            let name = |number: usize| format!("{}-{}.svg", item.id, number + 1);
+            pictures.iter().enumerate().map(|(n, svg)| (name(n), svg.clone())).collect()
+        }
+        Body::Table(..) => Vec::new(),
+    }
+}
+
+/// The command, the machine and the time, in a line.
+fn facts(manifest: &Manifest) -> String {
+    let Manifest { settings, machine, .. } = manifest;
+    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    format!(
+        "{}: klnmf {}, {} threads, {} cores, {} {}, {:.1} s in all.",
+        word(&machine["command"]),
+        word(&settings["klnmf"]),
+        settings["threads"],
+        machine["cores"],
+        word(&machine["system"]),
+        word(&machine["processor"]),
+        manifest.seconds()
+    )
+}
+
+/// What stands before a statement: its class, what it says aloud, and its mark.
+pub fn mark(check: &Check, judged: bool) -> (&'static str, &'static str, &'static str) {
+    match (judged, check.open, check.holds) {
+        (false, ..) => ("soft", "measured", "·"),
+        (_, true, _) => ("soft", "undecided", "?"),
+        (_, _, true) => ("agrees", "holds", "✓"),
+        _ => ("disagrees", "does not hold", "✗"),
+    }
+}
+
+fn claim(claim: &Claim, section: &Section) -> Jinja {
+    let one = |check: &Check| {
+        let (class, says, mark) = mark(check, claim.not_run.is_none());
+        context! { class, says, mark, text => &check.measured }
+    };
+    let shown = section.items.iter().find(|item| item.id == claim.figure);
+    context! {
+        paper => &claim.paper,
+        place => &claim.place,
+        figure => &claim.figure,
+        shown => shown.map(|item| match item.label() {
+            label if label.starts_with("Figure") => label,
+            _ => item.id.clone(),
+        }),
+        verdict => claim.verdict_in_words(),
+        key => claim.verdict().key(),
+        why => claim.reason(),
+        checks => claim.checks.iter().map(one).collect::<Vec<_>>(),
+    }
+}
+
+fn item(item: &Item) -> Jinja {
+    let (panels, header, rows) = match &item.body {
+        Body::Charts(charts) => (charts.iter().map(chart::Chart::svg).collect(), Vec::new(), Vec::new()),
+        Body::Pictures(pictures) => (pictures.clone(), Vec::new(), Vec::new()),
+        Body::Table(header, rows) => (Vec::new(), header.clone(), rows.clone()),
+    };
+    let kind = match &item.body {
+        Body::Pictures(pictures) if pictures.len() > 1 => "small",
+        Body::Pictures(_) => "wide",
+        _ => "",
+    };
+    context! { id => &item.id, label => item.label(), caption => &item.caption, panels, header, rows, kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    /// Every file under a folder by its path there.
+    fn files(root: &Path, under: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+        for path in std::fs::read_dir(under).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                files(root, &path, found);
+            } else {
+                found.insert(path.strip_prefix(root).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+
+    /// The recorded front page, the report and its figures are what their data give, byte for byte: a number
+    /// that somebody changes by hand, or a rule that changes, fails here. `klnmf reproduce --draw --out
+    /// docs/paper` writes them anew.
+    #[test]
+    fn the_recorded_pages_follow_from_their_data() {
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper");
+        if !recorded.join("data").is_dir() {
+            eprintln!("{} is absent, as in a packaged crate: nothing to check", recorded.display());
+            return;
+        }
+        let copy = tempfile::tempdir().unwrap();
+        let mut there = BTreeMap::new();
+        files(&recorded, &recorded, &mut there);
+        for (path, bytes) in there.iter().filter(|(path, _)| path.starts_with("data")) {
+            std::fs::create_dir_all(copy.path().join(path).parent().unwrap()).unwrap();
+            std::fs::write(copy.path().join(path), bytes).unwrap();
+        }
+        let shown = draw(copy.path()).unwrap();
+        assert!(shown.left_out.is_empty() && shown.verdicts.len() >= 3);
+        let mut again = BTreeMap::new();
+        files(copy.path(), copy.path(), &mut again);
+        let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&there), names(&again));
+        for (path, bytes) in &there {
+            assert!(again[path] == *bytes, "docs/paper/{} is not what the data give", path.display());
+        }
+    }
+}
