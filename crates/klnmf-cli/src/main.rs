@@ -3,9 +3,11 @@
 
 mod chart;
 mod cmd;
+mod file_names;
 mod input;
 mod interrupt;
 mod matching;
+mod new_folder;
 mod out_folder;
 mod panels;
 mod picture;
@@ -14,6 +16,7 @@ mod random;
 mod report;
 mod summary;
 mod swimmer;
+mod thumbnail;
 
 use clap::Parser;
 use std::process::ExitCode;
