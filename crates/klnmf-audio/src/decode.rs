@@ -28,12 +28,7 @@ const LONGEST_GAP: u64 = 1 << 22;
 /// possible, with [`Sound::notes`]. If nothing can be decoded, or a sample is NaN or infinite, it is an
 /// error.
 pub fn read(path: &Path) -> Result<Sound, Error> {
-    let mut reader = Reader::open(path)?;
-    let mut channels = vec![Vec::new(); reader.channels()];
-    while let Some(piece) = reader.piece()? {
-        channels.iter_mut().zip(piece).for_each(|(channel, samples)| channel.extend_from_slice(samples));
-    }
-    Ok(Sound { rate: reader.rate(), channels, notes: reader.notes() })
+    Reader::open(path)?.rest()
 }
 
 /// A sound file decoded piece by piece, so that it need not fit in memory. [`read`] decodes it at once.
@@ -120,6 +115,15 @@ impl Reader {
             Err(klnmf_io::Error::Content { path: self.path.clone(), what })?;
         }
         Ok((self.taken.pending() > 0).then_some(&self.taken.channels[..]))
+    }
+
+    /// All remaining samples.
+    pub fn rest(&mut self) -> Result<Sound, Error> {
+        let mut channels = vec![Vec::new(); self.channels()];
+        while let Some(piece) = self.piece()? {
+            channels.iter_mut().zip(piece).for_each(|(channel, samples)| channel.extend_from_slice(samples));
+        }
+        Ok(Sound { rate: self.rate(), channels, notes: self.notes() })
     }
 
     /// Problems of the file, one line each. Whether it ends too early is known only at its end.

@@ -23,6 +23,14 @@ pub enum Error {
     /// A factor with a negative, NaN or infinite entry.
     #[error(transparent)]
     Factor(#[from] klnmf::Error),
+    /// A source whose recording cannot be learned from.
+    #[error("source {name:?}: {why}")]
+    Source {
+        /// Its name.
+        name: String,
+        /// What is wrong with the recording and what to do.
+        why: String,
+    },
     /// A signal that cannot be used.
     #[error("{name} {number} (counting from 0) {why}")]
     Signal {

@@ -2,10 +2,11 @@
 //!
 //! * [`read`] reads a [`Sound`] from a WAV, FLAC, OGG/Vorbis or MP3 file; [`write_wav`] writes one.
 //! * [`Stft`] turns a signal into short-time spectra and back, exactly.
-//! * [`separate`] splits a sound into sources by Wiener masks from a model of its spectrogram; the sources
-//!   add up to it.
-//! * [`Reader`], [`Blocks`], [`Splitter`] and [`WavFile`] do the same piece by piece, for sounds that do not
-//!   fit in memory.
+//! * [`Separator`] goes all the way: it learns sources from recordings of each alone and splits a mix into
+//!   stems that add up to it.
+//! * [`separate`] does the last step alone: it splits a sound by Wiener masks from a model of its spectrogram.
+//! * [`Reader`], [`Blocks`], [`Splitter`] and [`WavFile`] work piece by piece, for sounds that do not fit in
+//!   memory.
 //! * [`evaluate`] scores the sources with BSS Eval.
 //! * [`ensemble`] plays five synthetic instruments, and [`training`] each of them alone.
 //!
@@ -13,41 +14,48 @@
 //! where, and what to do.
 //!
 //! ```
-//! use klnmf_audio::{Sound, Spectrum, Stft, ensemble, evaluate, separate};
+//! use klnmf_audio::{Error, Recording, Separator, Sound, Stft, ensemble, evaluate, training};
 //!
-//! // Two of the instruments, and their mix.
-//! let parts: Vec<Vec<f64>> = ensemble(1.0, 8000, 1)?.into_iter().skip(3).map(|(_, part)| part.mono()).collect();
-//! let mix = Sound::new(8000, vec![parts[0].iter().zip(&parts[1]).map(|(a, b)| a + b).collect()])?;
+//! // Learn two instruments from a recording of each alone.
+//! let stft = Stft::for_rate(8000)?;
+//! let alone = training(4.0, 8000, 1)?.into_iter().skip(3);
+//! let alone = alone.map(|(name, sound)| (name.to_owned(), sound)).collect();
+//! let separator = Separator { per_source: 8, ..Separator::default() };
+//! let known = separator.learn(alone, &stft, &|_| ())?.expect("nothing has stopped the work");
+//! assert_eq!(known.names(), ["bass", "percussion"]);
 //!
-//! // Learn a dictionary of each, then find its weights in the mix.
-//! let stft = Stft::for_rate(mix.rate)?;
-//! let learn = |part: &Vec<f64>| {
-//!     let settings = klnmf::Settings { max_iter: 30, ..Default::default() };
-//!     klnmf::factorize(&stft.spectrogram(part, Spectrum::Power), 4, &settings)
+//! // Find them in a mix.
+//! let parts: Vec<Vec<f64>> = ensemble(1.0, 8000, 1)?.iter().skip(3).map(|(_, part)| part.mono()).collect();
+//! let mix: Vec<f64> = parts[0].iter().zip(&parts[1]).map(|(a, b)| a + b).collect();
+//! let mut recording = Recording::from(Sound::new(8000, vec![mix.clone()])?);
+//! let mut stems = vec![Vec::new(); 2];
+//! let mut collect = |pieces: &[Vec<Vec<f64>>]| {
+//!     stems.iter_mut().zip(pieces).for_each(|(stem, piece)| stem.extend_from_slice(&piece[0]));
+//!     Ok::<(), Error>(())
 //! };
-//! let (bass, percussion) = (learn(&parts[0])?.w, learn(&parts[1])?.w);
-//! let w = klnmf::Mat::new(stft.bins(), 8, [bass.into_vec(), percussion.into_vec()].concat())?;
-//! let spectrogram = stft.spectrogram(&mix.mono(), Spectrum::Power);
-//! let found = klnmf::decompose(&spectrogram, &w, &klnmf::DecomposeSettings::default())?;
-//!
-//! let groups = [vec![0, 1, 2, 3], vec![4, 5, 6, 7]];
-//! let sources = separate(&mix, &stft, &w, &found.h, &groups)?;
-//! let sum = |i: usize| sources[0].channels[0][i] + sources[1].channels[0][i];
-//! assert!((0..mix.len()).all(|i| (sum(i) - mix.channels[0][i]).abs() < 1e-12));
-//!
-//! let estimates: Vec<Vec<f64>> = sources.iter().map(Sound::mono).collect();
-//! let scores = evaluate(&parts, &estimates, 64)?;
-//! assert!(scores.iter().all(|score| score.sdr > 10.0));
+//! let found = separator.separate(&mut recording, &stft, Some(&known), &|_| (), &mut collect)?;
+//! assert!(found.relative_gap <= 0.1);
+//! assert!((0..mix.len()).all(|i| (stems[0][i] + stems[1][i] - mix[i]).abs() < 1e-12));
+//! assert!(evaluate(&parts, &stems, 64)?.iter().all(|score| score.sdr > 10.0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod blocks;
 mod cholesky;
 mod decode;
+mod dictionary;
 mod ensemble;
 mod error;
 mod evaluate;
+mod explain;
+mod groups;
+mod learn;
+mod listener;
+mod memory;
+mod precision;
+mod recording;
 mod resample;
+mod separator;
 mod sound;
 mod spectrum;
 mod stft;
@@ -56,10 +64,14 @@ mod wiener;
 
 pub use blocks::{Block, Blocks};
 pub use decode::{Reader, read};
+pub use dictionary::Dictionary;
 pub use ensemble::{ensemble, training};
 pub use error::Error;
 pub use evaluate::{Score, TAPS, check_taps, evaluate, si_sdr};
+pub use listener::{Listener, Progress, Watch};
 pub use realfft::num_complex::Complex;
+pub use recording::Recording;
+pub use separator::{Separator, Sources};
 pub use sound::{Sound, mean};
 pub use spectrum::Spectrum;
 pub use stft::{Frames, Stft, WINDOW_MS, window_for};

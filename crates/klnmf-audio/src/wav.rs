@@ -129,13 +129,9 @@ impl WavFile {
         self.header as u64 + self.len * self.channels as u64 * u64::from(self.format.bits() / 8)
     }
 
-    /// The number of samples that were clipped to the range of the integer format.
-    pub fn clipped(&self) -> usize {
-        self.clipped
-    }
-
-    /// Completes the file and synchronises it with the disk, so that finishing only means renaming it.
-    pub fn complete(&mut self) -> Result<(), Error> {
+    /// Completes the file and moves it into place. Returns the number of samples that were clipped to the range
+    /// of the integer format.
+    pub fn finish(mut self) -> Result<usize, Error> {
         // No file is longer than 4 GiB: that is checked before every piece.
         let (whole, header) = (self.bytes() as u32, self.header as u32);
         self.file.visit(|out| {
@@ -144,20 +140,8 @@ impl WavFile {
             out.seek(SeekFrom::Start(u64::from(header) - 4))?;
             out.write_all(&(whole - header).to_le_bytes())
         })?;
-        Ok(self.file.sync()?)
-    }
-
-    /// Moves the file into place, and returns the number of samples that were clipped.
-    pub fn finish(mut self) -> Result<usize, Error> {
-        self.complete()?;
         self.file.keep()?;
         Ok(self.clipped)
-    }
-
-    /// The [completed](WavFile::complete) file, to be moved to its path or another one of the same file
-    /// system.
-    pub fn into_file(self) -> NewFile {
-        self.file
     }
 }
 

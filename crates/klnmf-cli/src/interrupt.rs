@@ -10,20 +10,27 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// The exit code of an interrupted program, by the convention of shells.
 pub const EXIT_CODE: u8 = 130;
 
-/// Folders that were created for results.
-static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Folders that were created for results, and whether to remove their contents too.
+static MADE: Mutex<Vec<(PathBuf, bool)>> = Mutex::new(Vec::new());
 
-/// Call this when a folder has been created: if it is still empty when the program is ended, it is removed.
-pub fn made(folder: &Path) {
+/// Call this when a folder has been created: it is removed if the program is ended, with its contents if
+/// `whole`, else if it is empty.
+pub fn made(folder: &Path, whole: bool) {
     if let Ok(mut made) = MADE.lock() {
-        made.push(folder.to_owned());
+        made.push((folder.to_owned(), whole));
     }
 }
 
-/// Removes inner folders, which were created last, first. A folder that is not empty stays.
+/// Call this when a folder must stay, whatever happens.
+pub fn forget(folder: &Path) {
+    if let Ok(mut made) = MADE.lock() {
+        made.retain(|(own, _)| own != folder);
+    }
+}
+
 fn remove_made() {
-    for folder in MADE.try_lock().iter().flat_map(|made| made.iter().rev()) {
-        let _ = std::fs::remove_dir(folder);
+    for (folder, whole) in MADE.try_lock().iter().flat_map(|made| made.iter()) {
+        let _ = if *whole { std::fs::remove_dir_all(folder) } else { std::fs::remove_dir(folder) };
     }
 }
 

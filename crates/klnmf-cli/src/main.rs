@@ -2,11 +2,14 @@
 //! command line.
 
 mod cmd;
+mod file_names;
 mod input;
 mod interrupt;
+mod new_folder;
 mod out_folder;
 mod progress;
 mod summary;
+mod thumbnail;
 
 use clap::Parser;
 use std::process::ExitCode;

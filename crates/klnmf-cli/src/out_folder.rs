@@ -1,16 +1,14 @@
-//! The folder for the results.
+//! A folder that results are written into one by one.
 
 use crate::interrupt;
 use anyhow::{Context, bail};
 use std::cell::Cell;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The folder for the results. It is created after the input has been read and before the work, so that the
 /// work is not lost if the folder cannot be created.
 pub struct OutFolder {
     path: PathBuf,
-    inputs: Vec<PathBuf>,
     /// Whether this run created it.
     made: Cell<bool>,
 }
@@ -21,7 +19,7 @@ impl OutFolder {
         if path.exists() && !path.is_dir() {
             bail!("--out {}: it is a file; give the name of a folder", path.display());
         }
-        let folder = Self { path: path.to_owned(), inputs: inputs.to_vec(), made: Cell::new(false) };
+        let folder = Self { path: path.to_owned(), made: Cell::new(false) };
         if path.exists() {
             let files: Vec<PathBuf> = files.iter().map(|name| folder.file(name)).collect();
             crate::input::check_outputs(inputs, &files)?;
@@ -36,37 +34,9 @@ impl OutFolder {
         std::fs::create_dir_all(path)
             .with_context(|| format!("cannot create the folder {}", path.display()))?;
         if self.made.get() {
-            interrupt::made(path);
+            interrupt::made(path, false);
         }
         Ok(())
-    }
-
-    /// Creates a new folder in it, with this name, followed by a number if the name is taken.
-    pub fn inner(&self, name: &str) -> anyhow::Result<Self> {
-        let numbered = |n: usize| if n == 1 { name.to_owned() } else { format!("{name}-{n}") };
-        for path in (1..).map(|n| self.path.join(numbered(n))) {
-            match std::fs::create_dir(&path) {
-                Ok(()) => {
-                    interrupt::made(&path);
-                    return Ok(Self { path, inputs: Vec::new(), made: Cell::new(true) });
-                }
-                Err(why) if why.kind() == ErrorKind::AlreadyExists => {}
-                Err(why) => {
-                    return Err(why).with_context(|| format!("cannot create the folder {}", path.display()));
-                }
-            }
-        }
-        bail!("cannot create a folder in {}", self.path.display())
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether a file in it is one of the inputs.
-    pub fn is_input(&self, path: &Path) -> bool {
-        let same = |input: &PathBuf| std::fs::canonicalize(input).ok() == std::fs::canonicalize(path).ok();
-        self.inputs.iter().any(same)
     }
 
     /// The path of a file in it.

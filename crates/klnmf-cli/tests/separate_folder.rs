@@ -1,29 +1,48 @@
 //! `klnmf separate` from the outside: what was in the folder before, and what is there when the work ends early.
 
-// Signals are sent on Unix only.
-#![cfg_attr(not(unix), allow(unused_imports, dead_code))]
+// Signals and links are for Unix only.
+#![cfg(unix)]
 
 mod common;
 
 use common::Place;
 use common::sounds::{distance, duo, stems};
 use klnmf_audio::{Sound, WavFormat, read, write_wav};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-#[cfg(unix)]
-use std::{
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
-};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-/// Hidden files in a folder.
-fn hidden(folder: &Path) -> Vec<fs::DirEntry> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).collect()
+/// The hidden folders of runs that write to this folder.
+fn hidden(place: &Place, out: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().path());
+    let prefix = format!(".{out}.klnmf-");
+    entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(&prefix)).collect()
 }
 
-/// Two thousand seconds of noise, and a dictionary for them; what the dictionary was learned with is in the folder d.
-#[cfg(unix)]
+/// The files of a folder and their contents; none if there is no folder.
+fn content(folder: &Path) -> Option<BTreeMap<String, Vec<u8>>> {
+    let file = |entry: fs::DirEntry| {
+        (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap_or_default())
+    };
+    Some(fs::read_dir(folder).ok()?.map(|entry| file(entry.unwrap())).collect())
+}
+
+/// Fills a folder with such a content.
+fn fill(folder: &Path, content: &BTreeMap<String, Vec<u8>>) {
+    fs::create_dir_all(folder).unwrap();
+    content.iter().for_each(|(name, bytes)| fs::write(folder.join(name), bytes).unwrap());
+}
+
+/// A line that separates the mix of `duo` into so many parts in no time.
+fn quick(parts: usize, out: &str) -> String {
+    format!("separate mix.wav -k {parts} --max-iter 5 --out {out}")
+}
+
+/// Two thousand seconds of noise, and a dictionary for them; what it was learned with is in the folder d.
 fn long_work(place: &Place) {
     duo(place);
     place.json(
@@ -34,60 +53,43 @@ fn long_work(place: &Place) {
 }
 
 /// The long work on its way into a folder: its first block has been written.
-#[cfg(unix)]
-fn begun(place: &Place, out: &str) -> Child {
-    begun_with(place, out, "")
-}
-
-#[cfg(unix)]
-fn begun_with(place: &Place, out: &str, options: &str) -> Child {
+fn begun(place: &Place, out: &str, options: &str) -> Child {
     let line = format!("separate long.wav --dictionary d.npz --tol 1e-6 --json --out {out} {options}");
     let mut command = place.command(&line);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let large = |entry: &fs::DirEntry| entry.metadata().is_ok_and(|about| about.len() > 100_000);
-    while !hidden(&place.path(out)).iter().any(large) {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+    let large = |folder: &PathBuf| {
+        let entries = fs::read_dir(folder.join("new")).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| entry.metadata().is_ok_and(|about| about.len() > 100_000))
+    };
+    while !hidden(place, out).iter().any(large) {
+        std::thread::sleep(Duration::from_millis(20));
     }
     child
 }
 
-#[cfg(unix)]
 fn ctrl_c(child: &Child) {
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
 }
 
-/// What an interrupted run says.
-#[cfg(unix)]
-fn interrupted(child: Child) -> serde_json::Value {
+/// Interrupted work saves what there is of it as a whole folder, also in the place of an earlier one.
+#[test]
+fn ctrl_c_keeps_the_stems_so_far() {
+    let place = Place::new();
+    long_work(&place);
+    place.ok(&quick(5, "out"));
+    let before = content(&place.path("out"));
+    let child = begun(&place, "out", "--force");
+    assert_eq!(content(&place.path("out")), before);
     ctrl_c(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["status"], "interrupted");
     assert!(found["notes"].to_string().contains("interrupted"), "{}", found["notes"]);
-    found
-}
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_keeps_the_stems_so_far() {
-    let place = Place::new();
-    long_work(&place);
-    // The folder has the stems of an interrupted run, which are more.
-    place.json("separate mix.wav -k 5 --max-iter 5 --out out");
-    let mut model = klnmf_io::read_model::<f64>(&place.path("out/model.npz")).unwrap();
-    let mut facts: serde_json::Value = serde_json::from_str(&model.metadata).unwrap();
-    facts["status"] = "interrupted".into();
-    model.metadata = facts.to_string();
-    klnmf_io::write_model(&place.path("out/model.npz"), &model).unwrap();
-    let child = begun(&place, "out");
-    // Files do not have their names yet.
-    assert!(!place.path("out/flute.wav").exists());
-    let found = interrupted(child);
-    assert!(hidden(&place.path("out")).is_empty());
-    // What the new model does not list is gone, and is in nobody's way.
-    assert!((1..=5).all(|n| !place.path(&format!("out/part0{n}.wav")).exists()));
+    assert!(hidden(&place, "out").is_empty());
+    let names: Vec<String> = content(&place.path("out")).unwrap().into_keys().collect();
+    assert_eq!(names, ["bass.wav", "flute.wav", "index.html", "model.npz", "picture.svg"]);
     let (parts, whole) = (stems(&place, "out", &found), read(&place.path("long.wav")).unwrap());
     let len = parts[0].len();
     assert!(len > 10_000 && len < whole.len() && found["samples"].as_u64() == Some(len as u64));
@@ -95,99 +97,213 @@ fn ctrl_c_keeps_the_stems_so_far() {
     assert!(distance(&parts, &beginning) < 1e-6);
     let model = klnmf_io::read_model::<f64>(&place.path("out/model.npz")).unwrap();
     assert_eq!(model.h.cols() as u64, found["shape"][1].as_u64().unwrap());
-    // They are no whole results: those of the next run take their place.
-    place.json("separate mix.wav --dictionary d.npz --out out");
-    assert_eq!(read(&place.path("out/flute.wav")).unwrap().len(), 16_000);
-    place.json("separate mix.wav -k 5 --max-iter 5 --out out");
+    let facts: serde_json::Value = serde_json::from_str(&model.metadata).unwrap();
+    assert_eq!(facts["status"], "interrupted");
 }
 
-/// Whole results of an earlier run stay, and what there is of the new ones is beside them.
-#[cfg(unix)]
-#[test]
-fn ctrl_c_takes_nothing_away() {
-    let place = Place::new();
-    long_work(&place);
-    let names = ["flute.wav", "bass.wav", "model.npz", "picture.svg", "index.html"];
-    let content = || names.map(|name| fs::read(place.path("d").join(name)).unwrap());
-    let before = content();
-    for folder in ["d/interrupted", "d/interrupted-2"] {
-        let found = interrupted(begun(&place, "d"));
-        assert!(content() == before && hidden(&place.path("d")).is_empty());
-        assert_eq!(found["folder"], folder);
-        assert!(found["notes"].to_string().contains(folder), "{}", found["notes"]);
-        assert!(names.iter().all(|name| place.path(folder).join(name).is_file()));
-        let parts = stems(&place, folder, &found);
-        assert_eq!(parts[0].len() as u64, found["samples"].as_u64().unwrap());
-    }
-}
-
-#[cfg(unix)]
 #[test]
 fn ctrl_c_twice_leaves_nothing() {
     let place = Place::new();
     long_work(&place);
-    let mut child = begun(&place, "out");
+    let mut child = begun(&place, "out", "");
     ctrl_c(&child);
     let mut line = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("once more"), "{line}");
     ctrl_c(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(!place.path("out").exists());
+    assert!(!place.path("out").exists() && hidden(&place, "out").is_empty());
 }
 
-/// Results that are complete are not lost because something has come into their place.
-#[cfg(unix)]
+/// A run that is killed during the work leaves the old folder, and the next one removes its hidden folder.
 #[test]
-fn what_has_no_place_is_kept() {
+fn killed_work_leaves_the_old_folder() {
     let place = Place::new();
     long_work(&place);
-    // What is noticed in time keeps all results together; else those that come first have their names.
-    for (out, options, together) in [("noticed", "", true), ("forced", "--force", false)] {
-        let child = begun_with(&place, out, options);
-        fs::create_dir(place.path(out).join("bass.wav")).unwrap();
-        ctrl_c(&child);
-        let output = child.wait_with_output().unwrap();
-        let message = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{message}");
-        assert!(message.contains("bass.wav") && message.contains(&format!("{out}/kept")), "{message}");
-        assert!(hidden(&place.path(out)).is_empty() && place.path(out).join("bass.wav").is_dir());
-        for (name, early) in
-            [("flute.wav", true), ("model.npz", true), ("bass.wav", false), ("index.html", false)]
-        {
-            let aside = together || !early;
-            assert_eq!(place.path(out).join("kept").join(name).is_file(), aside, "{out} {name}");
-            assert_eq!(place.path(out).join(name).is_file(), !aside, "{out} {name}");
-        }
-        assert!(read(&place.path(out).join("kept/bass.wav")).unwrap().len() > 10_000);
-    }
+    let before = content(&place.path("d"));
+    let mut child = begun(&place, "d", "--force");
+    // Another run leaves the folder of a living one alone, and says so.
+    let found = place.json("separate mix.wav --dictionary d.npz --force --out d");
+    assert!(found["notes"].to_string().contains("is left alone"), "{}", found["notes"]);
+    assert_eq!(hidden(&place, "d").len(), 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((content(&place.path("d")).map(|now| now.len()), hidden(&place, "d").len()), (Some(5), 1));
+    assert!(content(&place.path("d")).unwrap()["flute.wav"] == before.unwrap()["flute.wav"]);
+    let found = place.json("separate mix.wav --dictionary d.npz --force --out d");
+    assert_eq!(found["notes"], serde_json::json!([]));
+    assert!(hidden(&place, "d").is_empty());
 }
 
-/// What runs that were killed have left is removed by the next.
-#[cfg(target_os = "linux")]
+/// Whenever a run is killed, the folder is the old one or the new one, byte by byte.
 #[test]
-fn abandoned_files_are_removed() {
+fn a_kill_leaves_the_old_or_the_new_folder() {
     let place = Place::new();
     duo(&place);
-    fs::create_dir(place.path("out")).unwrap();
-    // No process has this number.
-    let gone =
-        ["part01.wav", "flute.wav", "model.npz", "H"].map(|name| format!("out/.{name}.4294967294.tmp"));
-    let stays = [format!("out/.part01.wav.{}.tmp", std::process::id()), "out/.mine.4294967294.tmp".into()];
-    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(4000);
-    for name in gone.iter().chain(&stays) {
-        let path = place.write(name, "half");
-        fs::File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+    let line = format!("{} --force --quiet", quick(2, "out"));
+    place.ok(&quick(3, "old"));
+    let begun = Instant::now();
+    place.ok(&line);
+    let (took, both) = (begun.elapsed(), ["old", "out"].map(|name| content(&place.path(name)).unwrap()));
+    let mut seen = [0, 0];
+    for n in 0..24 {
+        let _ = fs::remove_dir_all(place.path("out"));
+        fill(&place.path("out"), &both[0]);
+        let mut child = place.command(&line).spawn().unwrap();
+        // Most kills are near the end, where the folder is replaced.
+        std::thread::sleep(
+            took.mul_f64(f64::from(n % 12) / 12.0).max(took.mul_f64(0.4 * f64::from(n) / 24.0)),
+        );
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !place.path("out").exists() {
+            // Between the two moves; the next run completes them, and finds a folder that it must not replace.
+            assert_eq!(place.run(&quick(1, "out")).status.code(), Some(1));
+        }
+        let now = content(&place.path("out")).unwrap();
+        let which = both.iter().position(|one| *one == now).expect("a mixture");
+        seen[which] += 1;
     }
-    // This may be a run's in another container, which has its own numbers.
-    let recent = place.write("out/.part02.wav.4294967294.tmp", "half");
-    place.json("separate mix.wav -k 2 --max-iter 5 --out out");
-    assert!(recent.exists() && gone.iter().all(|name| !place.path(name).exists()));
-    assert!(stays.iter().all(|name| place.path(name).exists()));
+    assert!(seen[0] > 0, "{seen:?}");
+    place.ok(&line);
+    assert!(hidden(&place, "out").is_empty() && content(&place.path("out")).as_ref() == Some(&both[1]));
+}
+
+/// A program that was killed between the moves is helped by the next one.
+#[test]
+fn the_second_move_is_made_up_for() {
+    let place = Place::new();
+    duo(&place);
+    let old = BTreeMap::from([("old.txt".to_owned(), b"old".to_vec())]);
+    let new = BTreeMap::from([("new.txt".to_owned(), b"new".to_vec())]);
+    let left = place.path(".out.klnmf-1-0");
+    fill(&left.join("old"), &old);
+    fill(&left.join("new"), &new);
+    fs::write(left.join("lock"), "").unwrap();
+    let output = place.run(&quick(1, "out"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not empty"));
+    assert_eq!((content(&place.path("out")), hidden(&place, "out").len()), (Some(new), 0));
+}
+
+/// What may not be a leftover stays, and a note names it.
+#[test]
+fn only_leftovers_are_removed() {
+    let place = Place::new();
+    duo(&place);
+    let folders = ["locked", "gone", "plain"].map(|name| place.path(&format!(".out.klnmf-{name}")));
+    for folder in &folders {
+        fill(&folder.join("new"), &BTreeMap::from([("flute.wav".to_owned(), b"half".to_vec())]));
+    }
+    folders[..2].iter().for_each(|folder| fs::write(folder.join("lock"), "").unwrap());
+    let lock = fs::File::open(folders[0].join("lock")).unwrap();
+    lock.lock().unwrap();
+    symlink(&folders[1], place.path(".out.klnmf-link")).unwrap();
+    fill(&place.path(".other.klnmf-1-0"), &BTreeMap::from([("lock".to_owned(), Vec::new())]));
+    let found = place.json(&quick(1, "out"));
+    let notes = found["notes"].to_string();
+    for (name, stays) in [("locked", true), ("gone", false), ("plain", true), ("link", true)] {
+        let name = format!(".out.klnmf-{name}");
+        assert_eq!(fs::symlink_metadata(place.path(&name)).is_ok(), stays, "{name}");
+        assert_eq!(notes.contains(&name), stays, "{notes}");
+    }
+    assert!(place.path(".other.klnmf-1-0").exists());
+}
+
+/// The name of something in the folder, and how it gets there.
+type Stranger = (&'static str, fn(&Path));
+
+/// A folder that is not empty is replaced only with --force, and only if all of it is a run's.
+#[test]
+fn folders_of_others_are_not_replaced() {
+    let place = Place::new();
+    duo(&place);
+    let (line, forced) = (quick(2, "out"), format!("{} --force", quick(2, "out")));
+    fs::create_dir(place.path("out")).unwrap();
+    place.ok(&line);
+    place.fails(&line, 1, &["out", "not empty", "--force"]);
+    place.ok(&format!("{} --force", quick(3, "out")));
+    place.ok(&forced);
+    let results = content(&place.path("out")).unwrap();
+    assert_eq!(results.len(), 5);
+
+    // A file, a folder, a link, and a folder in the place of a stem.
+    let strangers: [Stranger; 4] = [
+        ("part03.wav", |path| fs::write(path, "mine").unwrap()),
+        ("mine", |path| fs::create_dir(path).unwrap()),
+        ("link", |path| symlink("part01.wav", path).unwrap()),
+        ("part02.wav", |path| {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        }),
+    ];
+    for (name, put) in strangers {
+        put(&place.path("out").join(name));
+        let before = content(&place.path("out"));
+        place.fails(&forced, 1, &["--force", name]);
+        assert_eq!(content(&place.path("out")), before);
+        fs::remove_dir_all(place.path("out")).unwrap();
+        fill(&place.path("out"), &results);
+    }
+    // Without a model, nothing shows that the sounds are a run's.
+    fs::remove_file(place.path("out/model.npz")).unwrap();
+    place.fails(&forced, 1, &["--force", "did not write"]);
+}
+
+/// Neither inputs nor links nor the current folder are replaced.
+#[test]
+fn places_that_are_not_replaced() {
+    let place = Place::new();
+    duo(&place);
+    place.ok(&quick(2, "out"));
+    place.fails("separate out/part01.wav -k 1 --force --out out", 1, &["out/part01.wav"]);
+    place.fails(
+        "separate mix.wav --train a=flute.wav --save out/d.npz --force --out out",
+        1,
+        &["out/d.npz", "--save"],
+    );
+    symlink("out", place.path("link")).unwrap();
+    symlink("nowhere", place.path("lost")).unwrap();
+    for link in ["link", "lost"] {
+        place.fails(&format!("{} --force", quick(1, link)), 1, &[link, "link"]);
+    }
+    place.fails(&quick(1, "mix.wav"), 1, &["mix.wav", "it is a file"]);
+    place.fails(&quick(1, "."), 1, &["--out .", "name of a folder"]);
+    let inside = format!("separate ../mix.wav -k 1 --force --out {}", place.path("out").display());
+    let output = place.command(&inside).current_dir(place.path("out")).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the current folder"), "{output:?}");
+    // The permissions of an empty folder are kept.
+    use std::os::unix::fs::PermissionsExt;
+    fs::create_dir(place.path("mine")).unwrap();
+    fs::set_permissions(place.path("mine"), fs::Permissions::from_mode(0o700)).unwrap();
+    place.ok(&quick(1, "mine"));
+    assert_eq!(fs::metadata(place.path("mine")).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+/// Results are not lost because something has come into their place.
+#[test]
+fn results_without_a_place_are_kept() {
+    let place = Place::new();
+    long_work(&place);
+    let child = begun(&place, "out", "");
+    let mine = BTreeMap::from([("mine.txt".to_owned(), b"mine".to_vec())]);
+    fill(&place.path("out"), &mine);
+    ctrl_c(&child);
+    let output = child.wait_with_output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    let kept = hidden(&place, "out").pop().unwrap();
+    let name = kept.file_name().unwrap().to_string_lossy();
+    assert!(message.contains("not empty") && message.contains(&format!("{name}/new")), "{message}");
+    let kept = kept.join("new");
+    assert!(read(&kept.join("bass.wav")).unwrap().len() > 10_000);
+    assert_eq!(content(&place.path("out")), Some(mine));
+    // Later runs leave them alone.
+    fs::remove_dir_all(place.path("out")).unwrap();
+    place.ok(&quick(1, "out"));
+    assert!(kept.join("index.html").is_file());
 }
 
 /// Files are open only while they are written to, so a hundred stems need no hundred descriptors.
-#[cfg(unix)]
 #[test]
 fn many_stems_need_few_descriptors() {
     let place = Place::new();
@@ -205,91 +321,4 @@ fn many_stems_need_few_descriptors() {
     assert!(distance(&read_all("blind"), &mix) < 1e-5);
     run("--dictionary blind/model.npz --threads 2 --out known");
     assert!(distance(&read_all("known"), &mix) < 1e-5);
-}
-
-/// Only what an earlier run has written is replaced, unless more is asked for.
-#[test]
-fn files_of_others_are_not_replaced() {
-    let place = Place::new();
-    duo(&place);
-    let line = "separate mix.wav -k 2 --max-iter 5 --out out";
-    fs::create_dir(place.path("out")).unwrap();
-    for name in ["index.html", "picture.svg", "part02.wav", "model.npz"] {
-        let path = place.write(&format!("out/{name}"), "mine");
-        place.fails(line, 1, &[name, "--out", "--force"]);
-        assert_eq!(fs::read(&path).unwrap(), b"mine");
-        assert_eq!(fs::read_dir(place.path("out")).unwrap().count(), 1);
-        fs::remove_file(path).unwrap();
-    }
-    // Its own files are replaced, but not if they have been changed.
-    place.ok(line);
-    place.ok(line);
-    // One byte of the same length is enough.
-    let mut page = fs::read(place.path("out/index.html")).unwrap();
-    *page.last_mut().unwrap() ^= 1;
-    for (name, content) in [("index.html", page.as_slice()), ("part01.wav", b"mine")] {
-        let path = place.write(&format!("out/{name}"), content);
-        place.fails(line, 1, &[name, "--out", "--force"]);
-        assert_eq!(fs::read(path).unwrap(), content);
-        place.ok(&format!("{line} --force"));
-        place.ok(line);
-    }
-    assert_eq!(read(&place.path("out/part01.wav")).unwrap().len(), 16_000);
-}
-
-/// Neither the length nor the age of a file makes it one that a run has written.
-#[test]
-fn a_file_that_was_moved_there_stays() {
-    let place = Place::new();
-    duo(&place);
-    let run = |parts: usize| format!("separate mix.wav -k {parts} --max-iter 5 --out out");
-    place.ok(&run(2));
-    let keeper = vec![7; fs::read(place.path("out/part02.wav")).unwrap().len()];
-    place.write("keeper.wav", &keeper);
-    let old = fs::metadata(place.path("mix.wav")).unwrap().modified().unwrap();
-    fs::File::options().write(true).open(place.path("keeper.wav")).unwrap().set_modified(old).unwrap();
-    fs::rename(place.path("keeper.wav"), place.path("out/part02.wav")).unwrap();
-    place.fails(&run(2), 1, &["part02.wav", "--force"]);
-    // Nor is it removed as a stem that is left over.
-    place.ok(&run(1));
-    assert_eq!(fs::read(place.path("out/part02.wav")).unwrap(), keeper);
-}
-
-/// A model is no earlier run's if nothing of what it lists is there as it was.
-#[test]
-fn a_model_alone_is_not_replaced() {
-    let place = Place::new();
-    duo(&place);
-    let run = |out: &str| format!("separate mix.wav -k 2 --max-iter 5 --out {out}");
-    place.ok(&run("one"));
-    fs::create_dir(place.path("two")).unwrap();
-    fs::copy(place.path("one/model.npz"), place.path("two/model.npz")).unwrap();
-    place.fails(&run("two"), 1, &["model.npz", "--force"]);
-    assert_eq!(fs::read_dir(place.path("two")).unwrap().count(), 1);
-    place.ok(&format!("{} --force", run("two")));
-    place.ok(&run("two"));
-}
-
-#[test]
-fn stems_of_an_earlier_run_do_not_stay() {
-    let place = Place::new();
-    duo(&place);
-    let there = |name: &str| place.path("out").join(name).exists();
-    place.json("separate mix.wav -k 6 --max-iter 10 --out out");
-    // What the user has put there, has changed or is using stays; so does what no model names.
-    place.write("out/notes.txt", "mine");
-    fs::copy(place.path("mix.wav"), place.path("out/part07.wav")).unwrap();
-    let mut same_length = fs::read(place.path("out/part05.wav")).unwrap();
-    *same_length.last_mut().unwrap() ^= 1;
-    place.write("out/part05.wav", same_length);
-    place.json("separate out/part06.wav -k 3 --max-iter 10 --out out");
-    assert!((1..=3).all(|n| there(&format!("part0{n}.wav"))) && !there("part04.wav"));
-    assert!(["notes.txt", "part05.wav", "part06.wav", "part07.wav"].iter().all(|name| there(name)));
-    // Only the last run's are known: what it left alone stays for good.
-    place.json("separate mix.wav -k 2 --max-iter 10 --out out");
-    assert!(there("part02.wav") && !there("part03.wav") && there("part06.wav"));
-    // A run that fails removes nothing.
-    place.write("text.wav", "this is no sound");
-    assert_eq!(place.run("separate text.wav -k 1 --out out").status.code(), Some(1));
-    assert!(there("part02.wav"));
 }

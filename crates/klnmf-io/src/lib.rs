@@ -50,7 +50,7 @@ mod text;
 pub use error::Error;
 pub use model::{Model, read_metadata, read_model, write_model, write_spooled_model};
 pub use npy::write_npy;
-pub use output::{NewFile, abandon_unfinished, atomically, remove_abandoned};
+pub use output::{NewFile, abandon_unfinished, atomically};
 pub use spool::Spool;
 pub use summary::{ArrayInfo, Summary, peek};
 pub use table::{Stored, Table, read, read_dense};

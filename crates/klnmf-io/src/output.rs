@@ -102,45 +102,23 @@ impl NewFile {
         File::options().read(true).write(true).open(path)
     }
 
-    /// Synchronises the file with the disk, so that keeping it only renames it. Writers must be flushed.
-    pub fn sync(&self) -> Result<(), Error> {
-        self.synchronised().map_err(|why| Error::Write { path: self.path.clone(), why })
-    }
-
-    fn synchronised(&self) -> io::Result<()> {
-        match (&self.unfinished, &self.file) {
-            // A device may not support this.
-            (None, _) => Ok(()),
-            (_, Some(file)) => file.sync_all(),
-            (_, None) => self.reopened()?.sync_all(),
-        }
-    }
-
-    /// The path of the file until it is kept.
-    pub fn hidden_path(&self) -> &Path {
-        self.unfinished.as_ref().map_or(&self.target, |unfinished| &unfinished.path)
-    }
-
-    /// Synchronises the file with the disk and renames it. Writers must have been flushed.
+    /// Synchronises it with the disk and renames it. Writers must have been flushed.
     pub fn keep(self) -> Result<(), Error> {
-        self.settle(&self.target).map_err(|why| Error::Write { path: self.path.clone(), why })
+        self.settle().map_err(|why| Error::Write { path: self.path.clone(), why })
     }
 
-    /// [Keeps](NewFile::keep) the file at another path of the same file system. If that fails, another path
-    /// can be tried. A device or a pipe stays where it is.
-    pub fn keep_at(&self, path: &Path) -> Result<(), Error> {
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        self.settle(&target).map_err(|why| Error::Write { path: path.to_owned(), why })
-    }
-
-    fn settle(&self, target: &Path) -> io::Result<()> {
+    fn settle(&self) -> io::Result<()> {
+        // A device may not support synchronising.
         let Some(unfinished) = &self.unfinished else { return Ok(()) };
-        self.synchronised()?;
-        if let Some(old) = fs::metadata(target).ok().filter(fs::Metadata::is_file) {
+        match &self.file {
+            Some(file) => file.sync_all()?,
+            None => self.reopened()?.sync_all()?,
+        }
+        if let Some(old) = fs::metadata(&self.target).ok().filter(fs::Metadata::is_file) {
             fs::set_permissions(&unfinished.path, old.permissions())?;
         }
         let _all = all_unfinished();
-        fs::rename(&unfinished.path, target)
+        fs::rename(&unfinished.path, &self.target)
     }
 }
 
@@ -162,7 +140,9 @@ impl Unfinished {
     fn beside(path: &Path) -> io::Result<(File, Self)> {
         let path = beside(path)?;
         let mut all = all_unfinished();
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+        // A file of this name was left by a dead process. A link that somebody has put there is not followed.
+        let _ = fs::remove_file(&path);
+        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
         all.insert(path.clone());
         Ok((file, Self { path }))
     }
@@ -200,37 +180,4 @@ pub fn abandon_unfinished() {
         std::mem::forget(all);
         return;
     }
-}
-
-/// Removes temporary files that processes left in a folder when they were killed, if `ours` accepts their
-/// final names. Only Linux shows whether a process is gone; elsewhere nothing is removed. A process in
-/// another container, or on another computer that shares the folder, looks gone too, so files that were
-/// written to within the last hour stay.
-pub fn remove_abandoned(folder: &Path, ours: impl Fn(&str) -> bool) {
-    let processes = Path::new("/proc");
-    if !processes.join("self").exists() {
-        return;
-    }
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let left = name
-            .to_str()
-            .and_then(taken_apart)
-            .is_some_and(|(file, process)| ours(file) && !processes.join(process.to_string()).exists());
-        if left && entry.metadata().is_ok_and(|about| about.is_file() && is_old(&about)) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// Whether a file has not been written to for an hour. A time in the future does not count.
-fn is_old(about: &fs::Metadata) -> bool {
-    let age = about.modified().ok().and_then(|then| then.elapsed().ok());
-    age.is_some_and(|age| age > Duration::from_secs(3600))
-}
-
-/// The file name and the process in a temporary name of [`beside`].
-fn taken_apart(name: &str) -> Option<(&str, u32)> {
-    let (file, process) = name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?;
-    Some((file, process.parse().ok()?))
 }

@@ -21,11 +21,6 @@ print("peaks in Hz:", librosa.fft_frequencies(sr=sr, n_fft=512)[components.argma
 stems, W, H = klnmf.separate(y, sr, n_components=2)
 print("stems:", stems.shape, "they add up:", np.allclose(stems.sum(axis=0), y))
 
-# %% With a dictionary for every source the problem is convex, and every frame has an optimality gap.
-learn = {
-    # The floor is for bins that the mix has and no source has: no weights could explain them.
-    name: klnmf.factorize(klnmf.spectrogram(part, sr), 2).W + 1e-12
-    for name, part in (("low", low), ("high", high))
-}
-found = klnmf.separate(y, sr, dictionaries=learn)
-print(found)
+# %% With a recording of every source alone the problem is convex, and every frame has an optimality gap.
+found = klnmf.separate(y, sr, train={"low": low, "high": high}, per_source=2)
+print(found.names, found)

@@ -26,7 +26,7 @@ mod _klnmf {
     #[pymodule_export]
     use crate::model::{certificate, factorize, grow, init, memory, solvers};
     #[pymodule_export]
-    use crate::sound::{spectrogram, wiener, window_for};
+    use crate::sound::{learn, spectrogram, wiener, window_for};
     #[pymodule_export]
     use crate::topics::{topic_weights, topics};
     use pyo3::prelude::*;

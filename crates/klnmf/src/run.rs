@@ -207,8 +207,8 @@ impl<'a, T: Scalar> Run<'a, T> {
         }
         // Scaling the columns of W to sum 1 may overflow or underflow.
         let Factors { wt, h } = &self.factors;
-        let mut numbers = wt.as_slice().iter().chain(h.as_slice());
-        if numbers.any(|x| !x.is_finite()) || divergence.is_finite() > self.info.divergence.is_finite() {
+        let finite = wt.as_slice().iter().chain(h.as_slice()).all(|x| x.is_finite());
+        if !finite || (divergence.is_finite() && !self.info.divergence.is_finite()) {
             return Err(Error::Overflow { precision: T::NAME });
         }
         Ok(())

@@ -88,6 +88,17 @@ pub enum Precision {
     Mixed,
 }
 
+impl Precision {
+    /// The same for the library.
+    pub fn library(self) -> klnmf::Precision {
+        match self {
+            Precision::F32 => klnmf::Precision::F32,
+            Precision::F64 => klnmf::Precision::F64,
+            Precision::Mixed => klnmf::Precision::Mixed,
+        }
+    }
+}
+
 /// What to print.
 #[derive(Args)]
 pub struct Output {

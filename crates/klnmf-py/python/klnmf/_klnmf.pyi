@@ -88,6 +88,19 @@ def window_for(rate: int) -> int: ...
 def spectrogram(
     signal: NDArray[np.float64], rate: int, window: int, hop: int, threads: int
 ) -> NDArray[np.float64]: ...
+def learn(
+    training: Sequence[tuple[str, NDArray[np.float64]]],
+    rate: int,
+    window: int,
+    hop: int,
+    per_source: int,
+    solver: str,
+    tol: float | None,
+    max_iter: int | None,
+    time_limit: float | None,
+    seed: int,
+    threads: int,
+) -> tuple[NDArray[np.float64], list[int]]: ...
 def wiener(
     signal: NDArray[np.float64],
     rate: int,

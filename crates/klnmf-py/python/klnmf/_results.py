@@ -225,9 +225,16 @@ class Separation:
     """components × frames."""
     model: Result | Decomposition
     """The model of the spectrogram, with its gaps."""
+    names: tuple[str, ...]
+    """The sources of the stems: `separation["piano"]` is the stem of that name."""
 
     def __iter__(self) -> Iterator[NDArray]:
         return iter((self.stems, self.W, self.H))
+
+    def __getitem__(self, name: str) -> NDArray:
+        if name not in self.names:
+            raise KeyError(f"no stem is named {name!r}: choose one of {', '.join(self.names)}")
+        return self.stems[self.names.index(name)]
 
     def __repr__(self) -> str:
         return f"Separation(stems: {_shape(self.stems)}, {self.model!r})"

@@ -1,9 +1,8 @@
 //! The input of a separation.
 
 use super::Separate;
-use super::recording::Recording;
 use anyhow::{Context, bail};
-use klnmf_audio::{Reader, Sound};
+use klnmf_audio::{Reader, Recording, Sound};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -58,13 +57,13 @@ impl Separate {
     /// Opens the recording itself. If all sources are known it is read piece by piece, unless it is compared
     /// with the true stems or resampled: both need whole signals.
     fn recording(&self, path: &Path) -> anyhow::Result<Recording> {
-        if self.knows() && self.free(true) == 0 && self.evaluate.is_empty() {
+        if self.explains() && self.evaluate.is_empty() {
             let reader = Reader::open(path)?;
             if self.rate.is_none_or(|rate| rate == reader.rate()) {
-                return Ok(Recording::File(Box::new(reader)));
+                return Ok(reader.into());
             }
         }
-        Ok(Recording::memory(self.read(path)?))
+        Ok(self.read(path)?.into())
     }
 
     fn read(&self, path: &Path) -> anyhow::Result<Sound> {
@@ -103,13 +102,8 @@ fn demo(rate: u32, seed: u64) -> anyhow::Result<Material> {
     let len = truth.first().map_or(0, |(_, sound)| sound.len());
     let sum = |i: usize| truth.iter().map(|(_, sound)| sound.channels[0][i]).sum();
     let mix = Sound::new(rate, vec![(0..len).map(sum).collect()])?;
-    Ok(Material {
-        name: "the built-in ensemble".into(),
-        mix: Recording::memory(mix),
-        truth,
-        training,
-        notes: Vec::new(),
-    })
+    let name = "the built-in ensemble".into();
+    Ok(Material { name, mix: mix.into(), truth, training, notes: Vec::new() })
 }
 
 fn stem_name(path: &Path) -> String {

@@ -1,201 +1,126 @@
 //! `klnmf separate`: splits a recording into stems.
 
-mod earlier;
-mod explain;
-mod factorise;
-mod groups;
-mod learn;
 mod material;
 mod model;
-mod names;
 mod options;
 mod page;
 mod pictures;
-mod recording;
 mod results;
 mod scene;
 mod score;
 mod size;
-mod stems;
-mod supervised;
-mod thumbnail;
 mod told;
 
-use crate::out_folder::OutFolder;
-use crate::{input, interrupt};
+use crate::file_names::sound_files;
+use crate::new_folder::NewFolder;
+use crate::{input, interrupt, progress};
 use anyhow::Context;
-use earlier::{Earlier, MODEL, PAGE, PICTURE};
 use klnmf::Status;
-use klnmf_audio::Stft;
-use learn::Learned;
+use klnmf_audio::{Dictionary, Progress, Separator, Stft};
 use material::Material;
-use model::{Dictionary, Sources, Weights};
 pub use options::Separate;
 use results::Results;
-use scene::Scene;
+use score::Scores;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use stems::{Stems, Written};
+use told::Told;
 
 impl Separate {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let settings = self.settings()?;
+        let begun = Instant::now();
+        let separator = self.separator(begun)?;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build()?;
-        pool.install(|| self.work(&settings))
+        pool.install(|| self.work(&separator, begun))
     }
 
-    fn work(&self, settings: &klnmf::Settings) -> anyhow::Result<ExitCode> {
-        let begun = Instant::now();
+    fn work(&self, separator: &Separator, begun: Instant) -> anyhow::Result<ExitCode> {
+        let folder = self.folder()?;
         let mut material = self.material()?;
         let rate = material.mix.rate();
         let stft = self.stft(rate)?;
         self.check_components(&material.mix, &stft)?;
-        let known = match &self.dictionary {
-            Some(path) => Some(Dictionary::read(path, &stft, rate, self.spectrogram.name())?),
-            None => None,
-        };
-        let names = self.names(known.as_ref(), &material);
-        let files = names::files(&names);
-        let folder = self.folder(&files)?;
-        let earlier = Earlier::of(&folder);
-        let all = results(&files);
-        if !self.force {
-            earlier.check(&all)?;
-        }
-        let leftovers = earlier.leftovers(&files);
+        let read = |path| model::read_dictionary(path, &stft, rate, self.spectrogram.name());
+        let mut known = self.dictionary.as_deref().map(read).transpose()?;
+        let trained = || material.training.iter().map(|(name, _)| name.clone()).collect();
+        let names = separator.names(&known.as_ref().map_or_else(trained, Dictionary::names));
         score::check(&material.truth, material.mix.sound(), names.len(), self.taps)?;
-        self.check_size(&material, &stft, known.as_ref(), names.len())?;
+        self.check_size(separator, &material, &stft, known.as_ref(), names.len())?;
+        if !material.training.is_empty() {
+            known = self.learn(separator, &stft, &mut material)?;
+            if known.is_none() {
+                return Ok(ExitCode::from(interrupt::EXIT_CODE));
+            }
+        }
 
-        let known = match known {
-            Some(known) => Some(known),
-            None => match self.learn(&stft, &mut material, settings, begun)? {
-                Learned::Nothing => None,
-                Learned::All(dictionary) => Some(dictionary),
-                Learned::Interrupted => return Ok(ExitCode::from(interrupt::EXIT_CODE)),
-            },
+        let files = sound_files(&names);
+        let whole = !material.truth.is_empty();
+        let components = known.as_ref().map_or(0, |known| known.w.cols()) + separator.components;
+        let size = (stft.bins(), components);
+        let mut results = Results::create(&folder, &files, &material.mix, size, self.format.wav(), whole)?;
+        let frames = material.mix.promised().map_or(0, |samples| stft.frames(samples as usize));
+        let steps = if self.explains() { frames } else { separator.settings(true).max_iter };
+        let bar = progress::bar(steps, self.output.quiet);
+        let watch = |step: Progress<'_>| match step {
+            Progress::Frames(done) => bar.set_position(done as u64),
+            Progress::Iteration(info) => progress::show(&bar, info),
+            _ => {}
         };
-        folder.create()?;
-        klnmf_io::remove_abandoned(folder.path(), earlier::is_result);
-        let (sources, weights, scene, stems) =
-            self.split(&mut material, &stft, known, names, settings, begun, &folder, &files)?;
+        let sources = separator.separate(&mut material.mix, &stft, known.as_ref(), &watch, &mut results)?;
+        bar.finish_and_clear();
         let seconds = begun.elapsed().as_secs_f64();
-
+        let mode = if self.explains() { "supervised" } else { known.map_or("blind", |_| "semi") };
         let stopped = sources.status == Status::Stopped;
-        // An interrupted result must not replace a complete one.
-        let aside = (stopped && earlier.is_whole()).then(|| folder.inner("interrupted")).transpose()?;
-        let place = aside.as_ref().unwrap_or(&folder);
 
+        let clipped = results.finish_stems()?;
         let mut notes = material.mix.notes();
-        notes.extend(material.notes.iter().cloned());
-        notes.extend(scene.silent_mean());
-        notes.extend(stems.clipping());
-        if stopped && stems.samples < scene.samples {
-            let end = stems.samples as f64 / f64::from(rate);
-            notes.push(format!("interrupted: the stems end after {end:.1} s of the recording"));
-        }
-        if aside.is_some() {
-            let (old, new) = (folder.path().display(), place.path().display());
-            notes.push(format!(
-                "interrupted: {old} keeps the complete results of an earlier run; the new ones are in {new}"
-            ));
-        }
+        notes.extend(material.notes);
+        notes.extend(results.notes(clipped, rate, stopped));
+        notes.extend(folder.notes.iter().cloned());
         // The stems exist; a failure to score them is not a reason to fail.
         let mix = material.mix.sound();
-        let scores = match score::Scores::new(&material.truth, mix, &sources.names, &stems.signals, self.taps)
-        {
-            Ok(scores) => scores,
-            Err(why) => {
-                notes.push(format!("no scores: {why:#}"));
-                None
-            }
-        };
-        let facts = self.facts(
-            &material.mix,
-            &stft,
-            &scene,
-            &stems,
-            &sources,
-            scores.as_ref(),
-            place.path(),
-            &files,
-            &notes,
-            seconds,
-        );
-        let svg = pictures::Pictures { scene: &scene, sources: &sources, waves: &stems.waves }.svg();
-        let page = page::html(&material.name, &sources, &files, &facts, &notes, scores.as_ref(), &svg)?;
-        let results = Results { folder: place, files: &files, stems, texts: [(PICTURE, svg), (PAGE, page)] };
-        // Another program may have put something there in the meantime; a new inner folder is ours alone.
-        let check = || if self.force || aside.is_some() { Ok(()) } else { earlier.check(&all) };
-        results.write(&sources, weights, &facts, check)?;
-        // The new model does not list them, so no later run could recognise them.
-        if aside.is_none() {
-            leftovers.remove();
-        }
-        self.tell(&sources, scores.as_ref(), &notes, facts)?;
+        let scores = Scores::new(&material.truth, mix, &names, &results.signals(), self.taps);
+        let scores = scores.unwrap_or_else(|why| {
+            notes.push(format!("no scores: {why:#}"));
+            None
+        });
+        let told = Told { mode, sources: &sources, scores: scores.as_ref(), notes: &notes, files: &files };
+        let facts = self.facts(&told, &material.mix, &stft, &results, seconds);
+        results.write(&folder, &material.name, &told, &facts)?;
+        folder.keep()?;
+        self.tell(&told, facts)?;
         Ok(if stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
     }
 
-    /// Explains the recording and writes its stems: block by block if all sources are known, else as a whole.
-    fn split(
-        &self,
-        material: &mut Material,
-        stft: &Stft,
-        known: Option<Dictionary>,
-        names: Vec<String>,
-        settings: &klnmf::Settings,
-        begun: Instant,
-        folder: &OutFolder,
-        files: &[String],
-    ) -> anyhow::Result<(Sources, Weights, Scene, Written)> {
-        let mix = &mut material.mix;
-        let (form, format) = ((mix.rate(), mix.channels()), self.format.wav());
-        let mut stems = Stems::create(folder, files, form, format, !material.truth.is_empty())?;
-        let mut scene = Scene::new(stft.bins());
-        let (sources, weights) = match known {
-            Some(known) if self.free(true) == 0 => {
-                let aside = folder.file(earlier::ASIDE);
-                self.supervised(known, mix, stft, settings, begun, &aside, &mut scene, &mut stems)?
-            }
-            known => {
-                let sound = mix.sound().context("the recording was not read into memory")?;
-                let v = stft.spectrogram(&sound.mono(), self.spectrogram.spectrum());
-                scene.hear(&sound.channels);
-                scene.see(&v);
-                let settings = klnmf::Settings { time_limit: self.left(begun), ..settings.clone() };
-                let (sources, h) = self.explain(&v, known.as_ref(), names, &settings)?;
-                drop(v);
-                klnmf_audio::separate_by_blocks(sound, stft, &sources.w, &h, &sources.groups, |pieces| {
-                    stems.take(pieces)
-                })?;
-                (sources, Weights::Here(h))
-            }
-        };
-        Ok((sources, weights, scene, stems.complete()?))
-    }
-
-    /// Checks that all results can be written and none replaces an input.
-    fn folder(&self, files: &[String]) -> anyhow::Result<OutFolder> {
+    /// The folder for the results, which must hold neither an input nor the file of --save.
+    fn folder(&self) -> anyhow::Result<NewFolder> {
         let train =
             self.train.iter().filter_map(|option| option.split_once('=')).map(|(_, file)| file.into());
-        let inputs: Vec<PathBuf> =
+        let mut files: Vec<PathBuf> =
             self.path.iter().chain(&self.dictionary).chain(&self.evaluate).cloned().chain(train).collect();
-        let names = results(files);
-        let folder = OutFolder::new(&self.out, &inputs, &names)?;
         if let Some(save) = &self.save {
             input::check_model_name("--save", save)?;
-            let mut outputs: Vec<PathBuf> = names.iter().map(|name| folder.file(name)).collect();
-            if !self.out.exists() {
-                outputs.clear();
-            }
-            outputs.push(save.clone());
-            input::check_outputs(&inputs, &outputs)?;
+            input::check_outputs(&files, std::slice::from_ref(save))?;
+            files.push(save.clone());
         }
-        Ok(folder)
+        NewFolder::create(&self.out, self.force, &files, model::written)
     }
-}
 
-/// Everything that a run with these stems writes.
-fn results(stems: &[String]) -> Vec<&str> {
-    [MODEL, PICTURE, PAGE].into_iter().chain(stems.iter().map(String::as_str)).collect()
+    /// Learns the training recordings, and writes the file of --save. None after an interruption.
+    fn learn(
+        &self,
+        separator: &Separator,
+        stft: &Stft,
+        material: &mut Material,
+    ) -> anyhow::Result<Option<Dictionary>> {
+        let training = std::mem::take(&mut material.training);
+        let bar = progress::bar(training.len(), self.output.quiet);
+        bar.set_message("learning the sources");
+        let known = separator.learn(training, stft, &|_| bar.inc(1)).context("--train")?;
+        bar.finish_and_clear();
+        if let (Some(path), Some(known)) = (&self.save, &known) {
+            model::write_dictionary(path, known, stft, material.mix.rate(), self.spectrogram.name())?;
+        }
+        Ok(known)
+    }
 }

@@ -4,8 +4,8 @@ use crate::cmd::{Output, Precision, parse_seconds, solvers};
 use crate::interrupt;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use klnmf::{DecomposeSettings, Solver};
-use klnmf_audio::{Spectrum, Stft, WavFormat};
+use klnmf::Solver;
+use klnmf_audio::{Separator, Spectrum, Stft, WavFormat};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -23,15 +23,14 @@ use std::time::{Duration, Instant};
 /// Both (mode "semi"): known sources, and K components for the rest.
 ///
 /// Reads WAV, FLAC, OGG/Vorbis and MP3. Writes a WAV file for every stem,
-/// model.npz, picture.svg, and index.html with players to the folder of --out.
-/// Results of an earlier run there are replaced. An interrupted run leaves
-/// complete results in place and writes its own to a subfolder.
+/// model.npz, picture.svg, and index.html with players to the folder of --out. The
+/// folder appears when all results are complete; after Ctrl-C, with those so far.
 ///
 /// Examples:
 ///   klnmf separate song.wav --components 10
-///   klnmf separate duo.flac --train piano=piano.wav --train voice=voice.wav --save duo.npz
-///   klnmf separate other.mp3 --dictionary duo.npz
-///   klnmf separate --demo
+///   klnmf separate duo.flac --train piano=piano.wav --train voice=voice.wav --save duo.npz --out duo
+///   klnmf separate other.mp3 --dictionary duo.npz --out other
+///   klnmf separate --demo --out demo
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Separate {
@@ -108,10 +107,10 @@ pub struct Separate {
     /// Sample format of the stems
     #[arg(long, value_enum, default_value = "float32")]
     pub(super) format: Format,
-    /// Folder for the results; it is created if it does not exist
+    /// Folder for the results; it must be new or empty
     #[arg(long, short, value_name = "FOLDER", default_value = "stems")]
     pub(super) out: PathBuf,
-    /// Also replace files in the folder that no earlier run has written, or that were changed since
+    /// Replace the folder if it holds nothing but the results of an earlier run
     #[arg(long)]
     pub(super) force: bool,
     #[command(flatten)]
@@ -152,29 +151,35 @@ pub enum Format {
 }
 
 impl Separate {
-    /// The settings of the solvers; fails if options contradict each other.
-    pub(super) fn settings(&self) -> anyhow::Result<klnmf::Settings> {
-        let settings = klnmf::Settings {
+    /// The separation that the options describe; fails if they contradict each other.
+    pub(super) fn separator(&self, begun: Instant) -> anyhow::Result<Separator> {
+        let mut separator = Separator {
+            spectrum: self.spectrogram.spectrum(),
+            per_source: self.per_source,
+            components: self.free(),
+            sources: self.sources,
             solver: self.solver,
-            max_iter: self.max_iter.unwrap_or(300),
-            tol: self.tol(),
-            time_limit: self.time_limit,
+            tol: self.tol,
+            max_iter: self.max_iter,
+            precision: self.precision.map(Precision::library),
             seed: self.seed,
             threads: self.threads,
+            deadline: self.time_limit.and_then(|limit| begun.checked_add(limit)),
             stop: Some(interrupt::flag()),
-            ..Default::default()
+            ..Separator::default()
         };
-        settings.validate()?;
-        let known = self.knows();
-        if known && self.components.is_some() {
-            // Fails now, not after the dictionaries have been learned.
-            klnmf::Settings { fixed: 1, ..settings.clone() }.validate()?;
+        // With recordings to learn from, --max-iter applies to the learning instead.
+        if let Some(max_iter) = self.max_iter.filter(|_| self.dictionary.is_some()) {
+            separator.frame_iter = max_iter;
         }
+        let (known, free) = (self.knows(), self.free());
+        // Fails now, not after the dictionaries have been learned.
+        let fixed = usize::from(known && free > 0);
+        klnmf::Settings { fixed, ..separator.settings(known) }.validate()?;
         if !self.train.is_empty() && self.per_source == 0 {
             bail!("--per-source 0: give at least 1");
         }
-        let free = self.free(known);
-        if self.components == Some(0) && !known {
+        if free == 0 && !known {
             bail!("--components 0: give at least 1");
         }
         if let Some(sources) = self.sources
@@ -185,7 +190,7 @@ impl Separate {
                  --components"
             );
         }
-        Ok(settings)
+        Ok(separator)
     }
 
     /// Whether the spectra of some sources are known before the recording is read.
@@ -194,26 +199,13 @@ impl Separate {
     }
 
     /// Components to learn from the recording itself.
-    pub(super) fn free(&self, known: bool) -> usize {
-        self.components.unwrap_or(if known { 0 } else { 10 })
+    pub(super) fn free(&self) -> usize {
+        self.components.unwrap_or(if self.knows() { 0 } else { 10 })
     }
 
-    /// The maximum number of iterations for a frame. With recordings to learn from, --max-iter applies to the
-    /// learning instead.
-    pub(super) fn max_steps(&self) -> usize {
-        let asked = self.max_iter.filter(|_| self.train.is_empty() && !self.demo);
-        asked.unwrap_or(DecomposeSettings::default().max_iter)
-    }
-
-    /// What is left of the time limit.
-    pub(super) fn left(&self, begun: Instant) -> Option<Duration> {
-        self.time_limit.map(|limit| limit.saturating_sub(begun.elapsed()))
-    }
-
-    /// The default for known sources is loose: a closer fit separated worse on the recordings that it was
-    /// chosen on, and slightly better on the built-in ensemble.
-    pub(super) fn tol(&self) -> f64 {
-        self.tol.unwrap_or(if self.knows() { 0.1 } else { 1e-4 })
+    /// Whether known sources alone explain the recording.
+    pub(super) fn explains(&self) -> bool {
+        self.knows() && self.free() == 0
     }
 
     /// The transform for recordings with this rate.

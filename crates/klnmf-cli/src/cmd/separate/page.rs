@@ -1,51 +1,47 @@
 //! The page with players for the stems.
 
-use super::model::Sources;
-use super::score::Scores;
+use super::score::Row;
+use super::told::Told;
 use minijinja::{Environment, context};
 use serde_json::{Map, Value};
 
 /// The page; it plays the sound files beside it.
 pub fn html(
     name: &str,
-    sources: &Sources,
-    files: &[String],
+    loudness: &[f64],
+    told: &Told<'_>,
     facts: &Map<String, Value>,
-    notes: &[String],
-    scores: Option<&Scores>,
     svg: &str,
 ) -> anyhow::Result<String> {
+    let sources = told.sources;
     let mut environment = Environment::new();
     environment.add_template("separate.html", include_str!("separate.html"))?;
-    let total: f64 = sources.loudness.iter().sum();
-    let share = |group: &Vec<usize>| {
-        group.iter().map(|k| sources.loudness[*k]).sum::<f64>() / total.max(f64::MIN_POSITIVE)
-    };
+    let total: f64 = loudness.iter().sum();
+    let share =
+        |group: &Vec<usize>| group.iter().map(|k| loudness[*k]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
     let stems: Vec<_> = sources
         .names
         .iter()
-        .zip(files)
+        .zip(told.files)
         .zip(&sources.groups)
         .map(|((name, file), group)| {
             context! { name, file, components => group.len(), share => format!("{:.1}", 100.0 * share(group)) }
         })
         .collect();
-    let rows: Vec<_> = scores.map_or(Vec::new(), |scores| {
-        let row = |([name, stem], values): ([&str; 2], [f64; 5])| {
-            context! { name, stem, values => values.map(|x| format!("{x:.1}")) }
-        };
-        scores.rows().into_iter().map(row).collect()
-    });
+    let row = |Row { truth, stem, values }: &Row| {
+        context! { name => truth, stem, values => values.map(|x| format!("{x:.1}")) }
+    };
+    let rows: Vec<_> = told.scores.iter().flat_map(|scores| &scores.rows).map(row).collect();
     let number = |key: &str| facts[key].as_f64().unwrap_or_default();
     let whole = |key: &str| facts[key].as_u64().unwrap_or_default();
     Ok(environment.get_template("separate.html")?.render(context! {
         name,
         stems,
         rows,
-        notes => notes.to_vec(),
-        taps => scores.map(|scores| scores.taps as u64),
+        notes => told.notes.to_vec(),
+        taps => told.scores.map(|scores| scores.taps as u64),
         svg,
-        mode => sources.mode,
+        mode => told.mode,
         seconds => format!("{:.1}", number("samples") / number("rate").max(1.0)),
         rate => whole("rate"),
         channels => whole("channels"),

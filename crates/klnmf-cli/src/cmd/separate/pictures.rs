@@ -1,61 +1,51 @@
 //! The recording, its spectrogram, the model and the stems in one picture, as in the paper's last figure.
 
-use super::model::Sources;
+use super::results::Results;
 use super::scene::Scene;
-use super::thumbnail::Thumbnail;
+use crate::thumbnail::Thumbnail;
 use klnmf::Mat;
+use klnmf_audio::Sources;
 use klnmf_report::panels::{LABEL, Panels, Span, WIDTH};
 
 /// The largest number of components that are drawn.
 const MOST_ROWS: usize = 24;
 
-/// The content of the picture.
-pub struct Pictures<'a> {
-    pub scene: &'a Scene,
-    pub sources: &'a Sources,
-    /// The stems.
-    pub waves: &'a [Thumbnail],
+/// Draws everything.
+pub fn svg(results: &Results, sources: &Sources) -> String {
+    let scene = &results.scene;
+    let mut panels = Panels::new();
+    let peak = scene.peak.max(1e-12);
+    panels.wave("recording", &swings(&scene.wave), peak, 0);
+    panels.image("spectrogram, dB", &matrix(&scene.spectrogram));
+    model(&mut panels, scene, sources);
+    for (n, (name, stem)) in sources.names.iter().zip(&results.stems).enumerate().take(MOST_ROWS) {
+        panels.wave(name, &swings(&stem.wave), peak, n + 1);
+    }
+    panels.finish("the recording, its spectrogram, spectra and activations, and the stems")
 }
 
-impl Pictures<'_> {
-    pub fn svg(&self) -> String {
-        let mut panels = Panels::new();
-        let peak = self.scene.peak.max(1e-12);
-        panels.wave("recording", &swings(&self.scene.wave), peak, 0);
-        panels.image("spectrogram, dB", &matrix(&self.scene.spectrogram));
-        self.model(&mut panels);
-        for (n, (name, wave)) in self.sources.names.iter().zip(self.waves).enumerate().take(MOST_ROWS) {
-            panels.wave(name, &swings(wave), peak, n + 1);
-        }
-        panels.finish("the recording, its spectrogram, spectra and activations, and the stems")
+/// Draws the loudest components of every source: the spectrum on the left, the activation on the right.
+fn model(panels: &mut Panels, scene: &Scene, sources: &Sources) {
+    let (left, gap) = (220.0, 16.0);
+    let spans =
+        [Span { x: LABEL, width: left }, Span { x: LABEL + left + gap, width: WIDTH - LABEL - left - gap }];
+    let loudness = &scene.loudness;
+    let each = (MOST_ROWS / sources.groups.len().max(1)).max(1);
+    let loudest = |group: &Vec<usize>| {
+        let mut group = group.clone();
+        group.sort_by(|a, b| loudness[*b].total_cmp(&loudness[*a]));
+        group.truncate(each);
+        group
+    };
+    let members = sources.groups.iter().map(loudest).enumerate();
+    for (s, k) in members.flat_map(|(s, group)| group.into_iter().map(move |k| (s, k))).take(MOST_ROWS) {
+        // Square roots of the spectrum make faint parts visible.
+        let spectrum: Vec<f64> = sources.w.col(k).iter().map(|x| x.sqrt()).collect();
+        let name = format!("{} · {}", sources.names[s], k + 1);
+        let activation = scene.activations.row(k);
+        panels.curves(&name, [(spans[0], &spectrum), (spans[1], &activation)], s + 1);
     }
-
-    /// Draws the loudest components of every source: the spectrum on the left, the activation on the right.
-    fn model(&self, panels: &mut Panels) {
-        let (left, gap) = (220.0, 16.0);
-        let spans = [
-            Span { x: LABEL, width: left },
-            Span { x: LABEL + left + gap, width: WIDTH - LABEL - left - gap },
-        ];
-        let sources = self.sources;
-        let loudness = &sources.loudness;
-        let each = (MOST_ROWS / sources.groups.len().max(1)).max(1);
-        let loudest = |group: &Vec<usize>| {
-            let mut group = group.clone();
-            group.sort_by(|a, b| loudness[*b].total_cmp(&loudness[*a]));
-            group.truncate(each);
-            group
-        };
-        let members = sources.groups.iter().map(loudest).enumerate();
-        for (s, k) in members.flat_map(|(s, group)| group.into_iter().map(move |k| (s, k))).take(MOST_ROWS) {
-            // Square roots of the spectrum make faint parts visible.
-            let spectrum: Vec<f64> = sources.w.col(k).iter().map(|x| x.sqrt()).collect();
-            let name = format!("{} · {}", sources.names[s], k + 1);
-            let activation = sources.activations.row(k);
-            panels.curves(&name, [(spans[0], &spectrum), (spans[1], &activation)], s + 1);
-        }
-        panels.skip(8.0);
-    }
+    panels.skip(8.0);
 }
 
 /// The lowest and highest value of each column of a waveform.

@@ -1,82 +1,123 @@
-//! Moves the results into place.
+//! Takes the results as they are found, and writes them.
 
-use super::earlier::{self, MODEL};
-use super::model::{self, Sources, Weights};
-use super::stems::Written;
-use crate::out_folder::OutFolder;
-use anyhow::anyhow;
-use klnmf_io::NewFile;
+use super::scene::Scene;
+use super::told::Told;
+use super::{model, page, pictures};
+use crate::new_folder::NewFolder;
+use crate::thumbnail::Thumbnail;
+use klnmf::Mat;
+use klnmf_audio::{Listener, Recording, WavFile, WavFormat};
+use klnmf_io::{Spool, atomically};
+use rayon::prelude::*;
 use serde_json::{Map, Value};
 use std::io::Write;
 
-/// The inner folder for results that could not be moved into place.
-const KEPT: &str = "kept";
-
-/// The files that a run writes beside the model.
-pub struct Results<'a> {
-    pub folder: &'a OutFolder,
-    pub files: &'a [String],
-    pub stems: Written,
-    /// Names and contents.
-    pub texts: [(&'static str, String); 2],
+/// What is found of a recording. Stems and weights go to disk, so memory does not grow with its length.
+pub struct Results {
+    pub scene: Scene,
+    pub stems: Vec<Stem>,
+    /// Samples per channel of the stems.
+    pub samples: usize,
+    /// H.
+    weights: Spool,
 }
 
-impl Results<'_> {
-    /// Writes everything under hidden names first. The model, which lists the other files, is moved into
-    /// place before them. So most errors occur while the results of an earlier run are still in place. If
-    /// `check` refuses, or a file cannot be moved, the results are complete and may have taken hours: they go
-    /// to a new inner folder.
+pub struct Stem {
+    /// None when it is finished.
+    file: Option<WavFile>,
+    /// The waveform of the mean of the channels.
+    pub wave: Thumbnail,
+    /// The mean of the channels, if the whole signal is needed.
+    signal: Option<Vec<f64>>,
+}
+
+impl Results {
+    /// Creates the stems of a mix; `whole`: the whole signals are needed afterwards.
+    pub fn create(
+        folder: &NewFolder,
+        files: &[String],
+        mix: &Recording,
+        (bins, components): (usize, usize),
+        format: WavFormat,
+        whole: bool,
+    ) -> anyhow::Result<Self> {
+        let stem = |name: &String| -> anyhow::Result<Stem> {
+            let file = WavFile::create(&folder.file(name), mix.rate(), mix.channels(), format)?;
+            Ok(Stem { file: Some(file), wave: Thumbnail::of_wave(), signal: whole.then(Vec::new) })
+        };
+        Ok(Self {
+            scene: Scene::new(bins, components),
+            stems: files.iter().map(stem).collect::<anyhow::Result<_>>()?,
+            samples: 0,
+            weights: Spool::beside(&folder.file("H"), components)?,
+        })
+    }
+
+    /// Completes the stems, and returns the number of clipped samples.
+    pub fn finish_stems(&mut self) -> anyhow::Result<usize> {
+        let files = self.stems.par_iter_mut().filter_map(|stem| stem.file.take());
+        let clipped: Vec<usize> = files.map(WavFile::finish).collect::<Result<_, _>>()?;
+        Ok(clipped.iter().sum())
+    }
+
+    /// The means of the channels, if they are kept.
+    pub fn signals(&self) -> Vec<&[f64]> {
+        self.stems.iter().filter_map(|stem| stem.signal.as_deref()).collect()
+    }
+
+    /// What is unusual about the results.
+    pub fn notes(&self, clipped: usize, rate: u32, stopped: bool) -> Vec<String> {
+        let mut notes: Vec<String> = self.scene.silent_mean().into_iter().collect();
+        if clipped > 0 {
+            notes.push(format!(
+                "{clipped} samples of the stems exceeded the range of the format and were clipped: use \
+                 --format float32 to avoid this"
+            ));
+        }
+        if stopped && self.samples < self.scene.samples {
+            let end = self.samples as f64 / f64::from(rate);
+            notes.push(format!("interrupted: the stems end after {end:.1} s of the recording"));
+        }
+        notes
+    }
+
+    /// Writes the model, the picture and the page.
     pub fn write(
-        self,
-        sources: &Sources,
-        weights: Weights,
+        mut self,
+        folder: &NewFolder,
+        name: &str,
+        told: &Told<'_>,
         facts: &Map<String, Value>,
-        check: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let texts = self.texts.iter().map(|(name, text)| Ok((*name, self.hidden(name, text)?)));
-        let texts = texts.collect::<anyhow::Result<Vec<_>>>()?;
-        let names = self.files.iter().map(String::as_str);
-        let hidden: Vec<(&str, NewFile)> = names.zip(self.stems.into_files()).chain(texts).collect();
-        let list = earlier::list(&hidden)?;
-        if let Err(why) = check() {
-            let kept = self.folder.inner(KEPT)?;
-            model::write(&kept.file(MODEL), sources, weights, list, facts)?;
-            put(&kept, &hidden)?;
-            return Err(told(&why, &kept));
-        }
-        match model::write(&self.folder.file(MODEL), sources, weights, list, facts) {
-            Ok(()) => put(self.folder, &hidden),
-            Err(why) => Err(put_aside(self.folder, &hidden, why)),
-        }
-    }
-
-    fn hidden(&self, name: &str, text: &str) -> anyhow::Result<NewFile> {
-        let mut file = NewFile::create(&self.folder.file(name))?;
-        file.visit(|out| out.write_all(text.as_bytes()))?;
-        file.sync()?;
-        Ok(file)
+        let svg = pictures::svg(&self, told.sources);
+        let page = page::html(name, &self.scene.loudness, told, facts, &svg)?;
+        atomically(&folder.file(model::PICTURE), |out| out.write_all(svg.as_bytes()))?;
+        atomically(&folder.file(model::PAGE), |out| out.write_all(page.as_bytes()))?;
+        model::write(&folder.file(model::MODEL), told.sources, &mut self.weights, facts)
     }
 }
 
-/// Moves complete files into a folder. From the first one that cannot be moved on, they go to an inner
-/// folder.
-fn put(folder: &OutFolder, files: &[(&str, NewFile)]) -> anyhow::Result<()> {
-    for (i, (name, file)) in files.iter().enumerate() {
-        if let Err(why) = file.keep_at(&folder.file(name)) {
-            return Err(put_aside(folder, &files[i..], why.into()));
-        }
+impl Listener for Results {
+    type Error = anyhow::Error;
+
+    fn samples(&mut self, piece: &[&[f64]]) {
+        self.scene.hear(piece);
     }
-    Ok(())
-}
 
-/// Moves complete files to a new inner folder if possible, and adds that to the error.
-fn put_aside(folder: &OutFolder, files: &[(&str, NewFile)], why: anyhow::Error) -> anyhow::Error {
-    let Ok(kept) = folder.inner(KEPT) else { return why };
-    // Save as many as possible.
-    let saved = files.iter().filter(|(name, file)| file.keep_at(&kept.file(name)).is_ok()).count();
-    if saved > 0 { told(&why, &kept) } else { why }
-}
+    fn frames(&mut self, v: &Mat<f64>, h: &Mat<f64>) -> anyhow::Result<()> {
+        self.scene.see(v, h);
+        Ok(self.weights.push(h)?)
+    }
 
-fn told(why: &anyhow::Error, kept: &OutFolder) -> anyhow::Error {
-    anyhow!("{why:#}; the remaining results are saved in {}", kept.path().display())
+    fn stems(&mut self, pieces: &[Vec<Vec<f64>>]) -> anyhow::Result<()> {
+        self.samples += pieces.first().and_then(|stem| stem.first()).map_or(0, Vec::len);
+        self.stems.par_iter_mut().zip(pieces).try_for_each(|(stem, piece)| {
+            let mean = klnmf_audio::mean(piece);
+            stem.wave.add_wave(&mean);
+            if let Some(signal) = &mut stem.signal {
+                signal.extend_from_slice(&mean);
+            }
+            Ok(stem.file.as_mut().map_or(Ok(()), |file| file.write(piece))?)
+        })
+    }
 }

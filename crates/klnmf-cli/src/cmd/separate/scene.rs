@@ -1,6 +1,6 @@
 //! What is kept of a recording that is not kept in memory.
 
-use super::thumbnail::Thumbnail;
+use crate::thumbnail::Thumbnail;
 use klnmf::Mat;
 
 /// The largest number of rows of the picture of a spectrogram.
@@ -11,6 +11,9 @@ pub struct Scene {
     /// The waveform of the mean of the channels.
     pub wave: Thumbnail,
     pub spectrogram: Thumbnail,
+    /// The row sums of H, and thumbnails of the rows.
+    pub loudness: Vec<f64>,
+    pub activations: Thumbnail,
     /// The largest sample of any channel.
     pub peak: f64,
     /// Samples per channel and frames that were processed: fewer if the work was interrupted.
@@ -19,10 +22,17 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// An empty scene for spectra of `bins` frequencies.
-    pub fn new(bins: usize) -> Self {
-        let (wave, spectrogram) = (Thumbnail::of_wave(), Thumbnail::new(bins.min(MOST_ROWS)));
-        Self { wave, spectrogram, peak: 0.0, samples: 0, frames: 0 }
+    /// An empty scene for spectra of `bins` frequencies and a model of `components`.
+    pub fn new(bins: usize, components: usize) -> Self {
+        Self {
+            wave: Thumbnail::of_wave(),
+            spectrogram: Thumbnail::new(bins.min(MOST_ROWS)),
+            loudness: vec![0.0; components],
+            activations: Thumbnail::new(components),
+            peak: 0.0,
+            samples: 0,
+            frames: 0,
+        }
     }
 
     /// Adds the next samples.
@@ -34,13 +44,15 @@ impl Scene {
         self.wave.add_wave(&mean);
     }
 
-    /// Adds the next columns of the spectrogram.
-    pub fn see(&mut self, v: &Mat<f64>) {
+    /// Adds the next columns of the spectrogram, and their weights.
+    pub fn see(&mut self, v: &Mat<f64>, h: &Mat<f64>) {
         let rows = self.spectrogram.rows();
         let part = |i: usize| i * v.rows() / rows..(i + 1) * v.rows() / rows;
         for j in 0..v.cols() {
             let column = v.col(j);
             self.spectrogram.add((0..rows).map(|i| column[part(i)].iter().copied().fold(0.0, f64::max)));
+            self.loudness.iter_mut().zip(h.col(j)).for_each(|(sum, x)| *sum += x);
+            self.activations.add(h.col(j).iter().copied());
         }
         self.frames += v.cols();
     }

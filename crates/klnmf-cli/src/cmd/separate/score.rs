@@ -4,20 +4,22 @@ use anyhow::{Context, bail};
 use klnmf_audio::{Score, Sound, evaluate, si_sdr};
 use serde_json::{Value, json};
 
-/// The scores: one line for every true stem.
+/// The scores, in decibels.
 pub struct Scores {
-    lines: Vec<Line>,
+    pub rows: Vec<Row>,
     pub taps: usize,
 }
 
-struct Line {
-    name: String,
-    /// The stem that is matched to it.
-    stem: String,
-    score: Score,
-    /// SI-SDR of the stem minus that of the mix.
-    improvement: f64,
+/// The scores of the stem that is matched to a true one.
+pub struct Row {
+    pub truth: String,
+    pub stem: String,
+    /// In the order of [`MEASURES`].
+    pub values: [f64; 5],
 }
+
+/// The last one is the SI-SDR of the stem minus that of the mix.
+const MEASURES: [&str; 5] = ["sdr", "sir", "sar", "si_sdr", "si_sdr_improvement"];
 
 /// Fails before the work starts if the stems could not be scored.
 pub fn check(
@@ -61,52 +63,40 @@ impl Scores {
         truth: &[(String, Sound)],
         mix: Option<&Sound>,
         names: &[String],
-        estimates: &[Vec<f64>],
+        estimates: &[&[f64]],
         taps: usize,
     ) -> anyhow::Result<Option<Self>> {
         let (false, Some(mix)) = (truth.is_empty(), mix) else { return Ok(None) };
         let references: Vec<Vec<f64>> = truth.iter().map(|(_, sound)| sound.mono()).collect();
         let (scores, mix) = (evaluate(&references, estimates, taps)?, mix.mono());
-        let line = |((score, (name, _)), reference): ((Score, &(String, Sound)), &Vec<f64>)| Line {
-            name: name.clone(),
-            stem: names[score.estimate].clone(),
-            improvement: score.si_sdr - si_sdr(reference, &mix),
-            score,
+        let row = |((score, (truth, _)), reference): ((Score, &(String, Sound)), &Vec<f64>)| {
+            let Score { estimate, sdr, sir, sar, si_sdr: own, .. } = score;
+            let values = [sdr, sir, sar, own, own - si_sdr(reference, &mix)];
+            Row { truth: truth.clone(), stem: names[estimate].clone(), values }
         };
-        let lines = scores.into_iter().zip(truth).zip(&references).map(line).collect();
-        Ok(Some(Self { lines, taps }))
+        let rows = scores.into_iter().zip(truth).zip(&references).map(row).collect();
+        Ok(Some(Self { rows, taps }))
     }
 
     /// The median of the improvements.
-    pub fn median_improvement(&self) -> f64 {
-        let mut all: Vec<f64> = self.lines.iter().map(|line| line.improvement).collect();
+    fn median_improvement(&self) -> f64 {
+        let mut all: Vec<f64> = self.rows.iter().map(|row| row.values[4]).collect();
         all.sort_by(f64::total_cmp);
         let n = all.len();
         0.5 * (all[(n - 1) / 2] + all[n / 2])
     }
 
     pub fn json(&self) -> Value {
-        let line = |line: &Line| {
-            json!({
-                "reference": line.name, "stem": line.stem, "sdr": line.score.sdr, "sir": line.score.sir,
-                "sar": line.score.sar, "si_sdr": line.score.si_sdr, "si_sdr_improvement": line.improvement,
-            })
+        let row = |row: &Row| {
+            let mut object = json!({ "reference": row.truth, "stem": row.stem });
+            MEASURES.iter().zip(row.values).for_each(|(name, value)| object[*name] = json!(value));
+            object
         };
         json!({
             "taps": self.taps,
             "median_si_sdr_improvement": self.median_improvement(),
-            "stems": self.lines.iter().map(line).collect::<Vec<_>>(),
+            "stems": self.rows.iter().map(row).collect::<Vec<_>>(),
         })
-    }
-
-    /// Name and stem; SDR, SIR, SAR, SI-SDR and its improvement.
-    pub fn rows(&self) -> Vec<([&str; 2], [f64; 5])> {
-        let mut rows = Vec::new();
-        for Line { name, stem, score, improvement } in &self.lines {
-            let Score { sdr, sir, sar, si_sdr, .. } = *score;
-            rows.push(([name.as_str(), stem.as_str()], [sdr, sir, sar, si_sdr, *improvement]));
-        }
-        rows
     }
 
     pub fn text(&self) -> String {
@@ -114,9 +104,9 @@ impl Scores {
             "dB           {:<20} {:<14} {:>7} {:>7} {:>7} {:>8} {:>12}   (BSS Eval v3, {} taps)\n",
             "truth", "stem", "SDR", "SIR", "SAR", "SI-SDR", "improvement", self.taps
         );
-        for ([name, stem], [sdr, sir, sar, si_sdr, improvement]) in self.rows() {
+        for Row { truth, stem, values: [sdr, sir, sar, si_sdr, improvement] } in &self.rows {
             text += &format!(
-                "             {name:<20} {stem:<14} {sdr:>7.1} {sir:>7.1} {sar:>7.1} {si_sdr:>8.1} {improvement:>12.1}\n"
+                "             {truth:<20} {stem:<14} {sdr:>7.1} {sir:>7.1} {sar:>7.1} {si_sdr:>8.1} {improvement:>12.1}\n"
             );
         }
         text + &format!("             median improvement of SI-SDR {:.1} dB\n", self.median_improvement())

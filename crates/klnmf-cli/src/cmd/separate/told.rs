@@ -1,35 +1,37 @@
 //! The summary of a separation.
 
 use super::Separate;
-use super::model::Sources;
-use super::recording::Recording;
-use super::scene::Scene;
+use super::results::Results;
 use super::score::Scores;
-use super::stems::Written;
 use crate::cmd::thread_count;
 use crate::summary;
-use klnmf_audio::Stft;
+use klnmf_audio::{Recording, Sources, Stft};
 use serde_json::{Map, Value, json};
-use std::path::Path;
+
+/// What the summary and the page are about.
+pub struct Told<'a> {
+    pub mode: &'static str,
+    pub sources: &'a Sources,
+    pub scores: Option<&'a Scores>,
+    pub notes: &'a [String],
+    /// The files of the stems.
+    pub files: &'a [String],
+}
 
 impl Separate {
     /// The keys and values of the JSON output.
     pub(super) fn facts(
         &self,
+        told: &Told<'_>,
         mix: &Recording,
         stft: &Stft,
-        scene: &Scene,
-        stems: &Written,
-        sources: &Sources,
-        scores: Option<&Scores>,
-        folder: &Path,
-        files: &[String],
-        notes: &[String],
+        results: &Results,
         seconds: f64,
     ) -> Map<String, Value> {
+        let sources = told.sources;
         let object = json!({
-            "mode": sources.mode,
-            "solver": if sources.mode == "supervised" { "decompose" } else { self.solver.name() },
+            "mode": told.mode,
+            "solver": if self.explains() { "decompose" } else { self.solver.name() },
             "status": summary::status(sources.status),
             "iterations": sources.iterations,
             "seconds": seconds,
@@ -37,31 +39,26 @@ impl Separate {
             "relative_gap": summary::number(sources.relative_gap),
             "components": sources.w.cols(),
             "sources": sources.names,
-            "folder": folder.display().to_string(),
-            "files": files,
+            "folder": self.out.display().to_string(),
+            "files": told.files,
             "rate": mix.rate(),
             "channels": mix.channels(),
-            "samples": stems.samples,
+            "samples": results.samples,
             "window": stft.window(),
             "hop": stft.hop(),
             "spectrogram": self.spectrogram.name(),
-            "shape": [stft.bins(), scene.frames],
+            "shape": [stft.bins(), results.scene.frames],
             "seed": self.seed,
             "threads": thread_count(self.threads),
-            "scores": scores.map_or(Value::Null, Scores::json),
-            "notes": notes,
+            "scores": told.scores.map_or(Value::Null, Scores::json),
+            "notes": told.notes,
         });
         object.as_object().cloned().unwrap_or_default()
     }
 
     /// Prints the summary.
-    pub(super) fn tell(
-        &self,
-        sources: &Sources,
-        scores: Option<&Scores>,
-        notes: &[String],
-        facts: Map<String, Value>,
-    ) -> anyhow::Result<()> {
+    pub(super) fn tell(&self, told: &Told<'_>, facts: Map<String, Value>) -> anyhow::Result<()> {
+        let sources = told.sources;
         self.output.print(facts, |facts| {
             let number = |key: &str| facts[key].as_f64().unwrap_or_default();
             let mut text = format!(
@@ -71,7 +68,7 @@ impl Separate {
                 facts["channels"],
                 if facts["channels"] == 1 { "" } else { "s" }
             );
-            for note in notes {
+            for note in told.notes {
                 text += &format!("note         {note}\n");
             }
             text += &format!(
@@ -84,18 +81,18 @@ impl Separate {
             );
             text += &format!(
                 "{:<12} {} components, {}, relative gap {:.1e}; all in {:.1} s\n",
-                sources.mode,
+                told.mode,
                 sources.w.cols(),
                 sources.status.name(),
                 sources.relative_gap,
                 number("seconds")
             );
-            if let Some(scores) = scores {
+            if let Some(scores) = told.scores {
                 text += &scores.text();
             }
             text += &format!(
                 "results      {}: {} stems, model.npz, picture.svg, index.html\n",
-                facts["folder"].as_str().unwrap_or_default(),
+                self.out.display(),
                 sources.names.len()
             );
             text

@@ -1,34 +1,44 @@
 //! The recording to separate: in memory, or read piece by piece.
 
-use klnmf_audio::{Reader, Sound};
+use crate::{Error, Reader, Sound};
 
 /// Samples per piece of a recording in memory.
 const PIECE: usize = 1 << 16;
 
-/// Where the samples come from.
+/// A recording whose samples are handed out in pieces. Create one from a [`Sound`] or a [`Reader`].
 pub enum Recording {
-    /// A file, decoded as its samples are needed.
+    /// A file that is decoded as its samples are needed.
     File(Box<Reader>),
-    /// A sound that is needed as a whole.
-    Memory { sound: Sound, given: usize },
+    /// A sound in memory, and the number of samples per channel that were handed out.
+    Memory(Sound, usize),
+}
+
+impl From<Reader> for Recording {
+    fn from(reader: Reader) -> Self {
+        Recording::File(Box::new(reader))
+    }
+}
+
+impl From<Sound> for Recording {
+    fn from(sound: Sound) -> Self {
+        Recording::Memory(sound, 0)
+    }
 }
 
 impl Recording {
-    pub fn memory(sound: Sound) -> Self {
-        Recording::Memory { sound, given: 0 }
-    }
-
+    /// Samples per second.
     pub fn rate(&self) -> u32 {
         match self {
             Recording::File(reader) => reader.rate(),
-            Recording::Memory { sound, .. } => sound.rate,
+            Recording::Memory(sound, _) => sound.rate,
         }
     }
 
+    /// The number of channels.
     pub fn channels(&self) -> usize {
         match self {
             Recording::File(reader) => reader.channels(),
-            Recording::Memory { sound, .. } => sound.channels.len(),
+            Recording::Memory(sound, _) => sound.channels.len(),
         }
     }
 
@@ -36,7 +46,7 @@ impl Recording {
     pub fn promised(&self) -> Option<u64> {
         match self {
             Recording::File(reader) => reader.promised(),
-            Recording::Memory { sound, .. } => Some(sound.len() as u64),
+            Recording::Memory(sound, _) => Some(sound.len() as u64),
         }
     }
 
@@ -44,17 +54,17 @@ impl Recording {
     pub fn sound(&self) -> Option<&Sound> {
         match self {
             Recording::File(_) => None,
-            Recording::Memory { sound, .. } => Some(sound),
+            Recording::Memory(sound, _) => Some(sound),
         }
     }
 
     /// The next samples of every channel; none at the end.
-    pub fn piece(&mut self) -> anyhow::Result<Option<Vec<&[f64]>>> {
+    pub(crate) fn piece(&mut self) -> Result<Option<Vec<&[f64]>>, Error> {
         match self {
             Recording::File(reader) => {
                 Ok(reader.piece()?.map(|piece| piece.iter().map(Vec::as_slice).collect()))
             }
-            Recording::Memory { sound, given } => {
+            Recording::Memory(sound, given) => {
                 let (start, end) = (*given, sound.len().min(*given + PIECE));
                 *given = end;
                 Ok((start < end).then(|| sound.channels.iter().map(|channel| &channel[start..end]).collect()))
@@ -66,7 +76,7 @@ impl Recording {
     pub fn notes(&self) -> Vec<String> {
         match self {
             Recording::File(reader) => reader.notes(),
-            Recording::Memory { sound, .. } => sound.notes.clone(),
+            Recording::Memory(sound, _) => sound.notes.clone(),
         }
     }
 }

@@ -1,35 +1,15 @@
-//! Names of sources and their files.
+//! File names that are made of any names.
 
-use super::Separate;
-use super::material::Material;
-use super::model::Dictionary;
 use std::collections::HashSet;
 
-/// The most characters and bytes of a source's name in a file name: file systems allow 255 bytes, and hidden
-/// names are longer.
+/// The most characters and bytes of a name in a file name: file systems allow 255 bytes, and hidden names are
+/// longer.
 const MOST_LETTERS: usize = 60;
 const MOST_BYTES: usize = 200;
 
-impl Separate {
-    /// The names of the sources, known ones first.
-    pub(super) fn names(&self, known: Option<&Dictionary>, material: &Material) -> Vec<String> {
-        let mut names: Vec<String> = match known {
-            Some(known) => known.names(),
-            None => material.training.iter().map(|(name, _)| name.clone()).collect(),
-        };
-        let free = self.free(!names.is_empty());
-        let what = if self.sources.is_some() { "source" } else { "part" };
-        let numbered = (1..).map(|n| format!("{what}{n:02}"));
-        let new: Vec<String> =
-            numbered.filter(|name| !names.contains(name)).take(self.sources.unwrap_or(free)).collect();
-        names.extend(new);
-        names
-    }
-}
-
-/// File names for sources. No two of them differ only in case. A file system may still take some for the
+/// Names of sound files. No two of them differ only in case. A file system may still take some for the
 /// same, such as an accented letter and its two-character form.
-pub fn files(names: &[String]) -> Vec<String> {
+pub fn sound_files(names: &[String]) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut file = |name: &String| {
         let safe = safe(name);
@@ -87,8 +67,8 @@ mod tests {
         ];
         let names: Vec<String> = cases.iter().map(|(name, _)| (*name).to_owned()).collect();
         let wanted: Vec<&str> = cases.iter().map(|(_, file)| *file).collect();
-        assert_eq!(files(&names), wanted);
+        assert_eq!(sound_files(&names), wanted);
         // There is room for the rest of a hidden name.
-        assert!(files(&["𝒜".repeat(100)])[0].len() < 230);
+        assert!(sound_files(&["𝒜".repeat(100)])[0].len() < 230);
     }
 }
