@@ -187,7 +187,8 @@ pub struct Solution<T> {
     pub status: Status,
 }
 
-/// Factors V (n × m) into W (n × r) and H (r × m), both non-negative, so that D(V‖WH) is small.
+/// Factors V (n × m) into W (n × r) and H (r × m), both non-negative, so that D(V‖WH) is small. The part with
+/// the largest share of ΣWH comes first.
 ///
 /// ```
 /// use klnmf::{factorize, Mat, Settings};
@@ -207,7 +208,7 @@ pub fn factorize<'a, T: Scalar>(
 }
 
 /// Factors V starting from given factors: a start of one's own, an earlier [`Solution`], or one that has
-/// [grown](crate::grow).
+/// [grown](crate::grow). The parts keep their order; [`Run::sort_from`](crate::Run::sort_from) changes that.
 ///
 /// `watch` is told of every certificate, the first one before any work; if it breaks, the factors so far are
 /// returned.

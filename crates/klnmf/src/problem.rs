@@ -75,7 +75,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
         let (w, h) = self.init(rank, settings)?;
         // No callback, so no certificates between the tests of the tolerance.
         let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };
-        self.factorize_from(w, h, &settings, |_| ControlFlow::Continue(()))
+        self.run(w, h, &settings)?.sort_from(0).to_end(|_| ControlFlow::Continue(()))
     }
 
     /// [`factorize_from`](crate::factorize_from) for this V.
