@@ -22,6 +22,7 @@ def spectrogram(
     window: int | None = None,
     hop: int | None = None,
     threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
     """Compute the power spectrogram that `separate` uses, bins × frames.
 
@@ -35,6 +36,8 @@ def spectrogram(
         Length and distance of the windows in samples; 23.2 ms and half of that by default.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
 
     Returns
     -------
@@ -47,7 +50,7 @@ def spectrogram(
     (94, 88)
     """
     window, hop = _lengths(sr, window, hop)
-    return _klnmf.spectrogram(_channels(y), _rate(sr), window, hop, thread_count(threads))
+    return _klnmf.spectrogram(_channels(y), _rate(sr), window, hop, thread_count(threads, n_jobs))
 
 
 def separate(
@@ -60,6 +63,7 @@ def separate(
     window: int | None = None,
     hop: int | None = None,
     threads: int | None = None,
+    n_jobs: int | None = None,
     **options: Any,
 ) -> Separation:
     """Split a sound into stems that add up to it.
@@ -85,6 +89,8 @@ def separate(
         Length and distance of the windows in samples; 23.2 ms and half of that by default.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
     **options
         Passed to `factorize`, or to `decompose` if nothing is learned.
 
@@ -105,13 +111,14 @@ def separate(
     channels = _channels(y)
     window, hop = _lengths(sr, window, hop)
     n_components = maybe_count("n_components", n_components)
-    V = _klnmf.spectrogram(channels, _rate(sr), window, hop, thread_count(threads))
+    workers = thread_count(threads, n_jobs)
+    V = _klnmf.spectrogram(channels, _rate(sr), window, hop, workers)
     known = _known(dictionaries, len(V))
-    model = _model(V, known, n_components, {"threads": threads, **options})
+    model = _model(V, known, n_components, {"threads": workers, **options})
     W = model.W if isinstance(model, Result) else np.hstack(known)
     lengths = [part.shape[1] for part in known] + [1] * (n_components or 0)
     groups = _runs(lengths) if groups is None else [[count("groups", k) for k in group] for group in groups]
-    stems = _klnmf.wiener(channels, _rate(sr), window, hop, W, model.H, groups, thread_count(threads))
+    stems = _klnmf.wiener(channels, _rate(sr), window, hop, W, model.H, groups, workers)
     if np.ndim(y) == 1:
         stems = stems[:, 0]
     if getattr(y, "dtype", None) == np.float32:
