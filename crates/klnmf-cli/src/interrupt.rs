@@ -1,7 +1,7 @@
 //! Ctrl-C: the first one asks the work to end, so that the result so far can be saved; the second ends the
-//! program.
+//! program. While data are read or memory is allocated there is nothing to save, and the first one ends it.
 //!
-//! The second one also removes unfinished files, which have hidden names, because nothing else would.
+//! Ending the program also removes unfinished files, which have hidden names, because nothing else would.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +18,19 @@ pub fn made(folder: &Path) {
     if let Ok(mut made) = MADE.lock() {
         made.push(folder.to_owned());
     }
+}
+
+/// Whether there would be nothing to save.
+static EARLY: AtomicBool = AtomicBool::new(false);
+
+/// Call this before data are read: from now on Ctrl-C ends the program at once.
+pub fn nothing_to_save() {
+    EARLY.store(true, Ordering::Relaxed);
+}
+
+/// Call this when the work has begun: from now on the first Ctrl-C saves the result so far.
+pub fn something_to_save() {
+    EARLY.store(false, Ordering::Relaxed);
 }
 
 /// Removes inner folders, which were created last, first. A folder that is not empty stays.
@@ -38,7 +51,7 @@ fn watch() -> Arc<AtomicBool> {
     let seen = flag.clone();
     // Without a handler, Ctrl-C ends the program at once. That is acceptable.
     let _ = ctrlc::set_handler(move || {
-        if seen.swap(true, Ordering::Relaxed) {
+        if seen.swap(true, Ordering::Relaxed) || EARLY.load(Ordering::Relaxed) {
             klnmf_io::abandon_unfinished();
             remove_made();
             std::process::exit(EXIT_CODE.into());

@@ -3,9 +3,11 @@
 
 mod chart;
 mod cmd;
+mod command_line;
 mod input;
 mod interrupt;
 mod matching;
+mod names;
 mod out_folder;
 mod panels;
 mod picture;
@@ -15,12 +17,11 @@ mod report;
 mod summary;
 mod swimmer;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Clap itself exits with 0 after --help and with 2 after a usage error.
-    match cmd::Cli::parse().run() {
+    match cmd::run(std::env::args_os()) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

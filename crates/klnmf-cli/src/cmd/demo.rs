@@ -1,12 +1,11 @@
 //! `klnmf demo`: the main jobs on built-in data, by the commands that a user would type.
 
-use super::Cli;
 use crate::matching::{Match, match_parts};
 use crate::picture::Grid;
 use crate::random::Random;
 use crate::{summary, swimmer};
 use anyhow::Context;
-use clap::{Args, Parser};
+use clap::Args;
 use klnmf::Mat;
 use minijinja::{Environment, Value as Jinja, context};
 use serde_json::json;
@@ -69,7 +68,7 @@ impl Demo {
                 summary::print(&format!("$ {line}\n"))?;
             }
             let quiet = self.json.then(|| "--quiet".to_owned());
-            let code = Cli::try_parse_from(words.into_iter().chain(quiet))?.run()?;
+            let code = super::run(words.into_iter().chain(quiet))?;
             if code != ExitCode::SUCCESS {
                 return Ok(code);
             }
