@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Reads the matrix of a verb. Errors name bad entries by their position in the file, so the check comes
 /// before the transposition.
 pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {
-    let table = klnmf_io::read::<T>(&data.path)?;
+    let mut table = klnmf_io::read::<T>(&data.path)?;
     if let Err(why) = table.matrix.view().check() {
         let infinite = matches!(why, klnmf::Error::NotFinite(entry) if entry.value.is_infinite());
         let hint = if T::NAME == "f32" && infinite {
@@ -20,6 +20,7 @@ pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {
         };
         bail!("{}{hint}", Error::matrix(&data.path, why));
     }
+    data.names.apply(&data.path, &mut table)?;
     Ok(if data.transpose { table.transpose() } else { table })
 }
 
@@ -69,17 +70,25 @@ pub fn check_model_name(option: &str, path: &Path) -> anyhow::Result<()> {
     bail!("{option} {}: the result is a .npz file; give a name that ends in .npz{csv}", path.display())
 }
 
-/// Fails before the work starts if it cannot fit in the free memory, where the system reports that.
-pub fn check_memory<T: Scalar>(data: &Data, v: Matrix<'_, T>, rank: usize) -> anyhow::Result<()> {
-    // V itself is already in memory.
-    let need = klnmf::memory(v, rank, thread_count(data.threads)).total().saturating_sub(v.bytes() as u128);
+/// Fails before the work starts if it cannot fit in the free memory, where the system reports that. V itself
+/// is already in memory; `more` bytes are needed beside those of a factorisation.
+pub fn check_memory<T: Scalar>(
+    path: &Path,
+    v: Matrix<'_, T>,
+    rank: usize,
+    threads: usize,
+    more: u128,
+) -> anyhow::Result<()> {
+    let need = more + klnmf::memory(v, rank, thread_count(threads)).total().saturating_sub(v.bytes() as u128);
     match available_memory() {
         Some(free) if need > free => bail!(
-            "{}: rank {rank} needs up to {} more memory and {} are free: choose a smaller rank, --precision \
-             f32, or a larger machine",
-            data.path.display(),
+            "{}: rank {rank} needs up to {} more memory and {} are free: choose a smaller rank{}, or a larger \
+             machine",
+            path.display(),
             bytes(need),
-            bytes(free)
+            bytes(free),
+            // Topics are always computed in f64.
+            if more == 0 && T::NAME == "f64" { ", --precision f32" } else { "" }
         ),
         _ => Ok(()),
     }

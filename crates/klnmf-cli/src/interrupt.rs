@@ -1,7 +1,7 @@
 //! Ctrl-C: the first one asks the work to end, so that the result so far can be saved; the second ends the
-//! program.
+//! program. While data are read or memory is allocated there is nothing to save, and the first one ends it.
 //!
-//! The second one also removes unfinished files, which have hidden names, because nothing else would.
+//! Ending the program also removes unfinished files, which have hidden names, because nothing else would.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +28,19 @@ pub fn forget(folder: &Path) {
     }
 }
 
+/// Whether there would be nothing to save.
+static EARLY: AtomicBool = AtomicBool::new(false);
+
+/// Call this before data are read: from now on Ctrl-C ends the program at once.
+pub fn nothing_to_save() {
+    EARLY.store(true, Ordering::Relaxed);
+}
+
+/// Call this when the work has begun: from now on the first Ctrl-C saves the result so far.
+pub fn something_to_save() {
+    EARLY.store(false, Ordering::Relaxed);
+}
+
 fn remove_made() {
     for (folder, whole) in MADE.try_lock().iter().flat_map(|made| made.iter()) {
         let _ = if *whole { std::fs::remove_dir_all(folder) } else { std::fs::remove_dir(folder) };
@@ -45,7 +58,7 @@ fn watch() -> Arc<AtomicBool> {
     let seen = flag.clone();
     // Without a handler, Ctrl-C ends the program at once. That is acceptable.
     let _ = ctrlc::set_handler(move || {
-        if seen.swap(true, Ordering::Relaxed) {
+        if seen.swap(true, Ordering::Relaxed) || EARLY.load(Ordering::Relaxed) {
             klnmf_io::abandon_unfinished();
             remove_made();
             std::process::exit(EXIT_CODE.into());

@@ -2,21 +2,22 @@
 //! command line.
 
 mod cmd;
+mod command_line;
 mod file_names;
 mod input;
 mod interrupt;
+mod names;
 mod new_folder;
 mod out_folder;
 mod progress;
 mod summary;
 mod thumbnail;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Clap itself exits with 0 after --help and with 2 after a usage error.
-    match cmd::Cli::parse().run() {
+    match cmd::run(std::env::args_os()) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -7,6 +7,20 @@ pub fn number(x: f64) -> Value {
     if x.is_finite() { json!(x) } else { Value::Null }
 }
 
+/// A number with six significant digits and no trailing zeros.
+pub fn six(x: f64) -> String {
+    let scientific = format!("{x:.5e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else { return x.to_string() };
+    let trimmed = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    match exponent.parse::<i32>() {
+        Ok(exponent @ -4..6) => trimmed(&format!("{x:.*}", (5 - exponent) as usize)),
+        _ => format!("{}e{exponent}", trimmed(digits)),
+    }
+}
+
 /// A status as a keyword for JSON.
 pub fn status(status: klnmf::Status) -> &'static str {
     match status {

@@ -31,12 +31,16 @@ fn json_has_the_promised_keys_and_true_numbers() {
         "divergence",
         "gap_w",
         "gap_h",
+        "relative_gap",
+        "sum",
         "rank",
         "shape",
         "nnz",
         "precision",
         "threads",
         "seed",
+        "version",
+        "command",
     ];
     assert!(keys.iter().all(|key| found.get(key).is_some()), "{found}");
     assert_eq!(found.as_object().unwrap().len(), keys.len());
@@ -51,6 +55,136 @@ fn json_has_the_promised_keys_and_true_numbers() {
     assert_eq!(found["divergence"].as_f64(), Some(certificate.divergence));
     assert_eq!(found["gap_w"].as_f64(), Some(certificate.gap_w));
     assert_eq!(found["gap_h"].as_f64(), Some(certificate.gap_h));
+    let sum = v.matrix.view().sum();
+    assert_eq!(found["sum"].as_f64(), Some(sum));
+    assert_eq!(found["relative_gap"].as_f64(), Some(certificate.gap_w.max(certificate.gap_h) / sum));
+    assert_eq!(found["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(found["command"], "klnmf factorize v.mtx --rank 3 --max-iter 40 --seed 7");
+    let metadata: serde_json::Value = serde_json::from_str(&model.metadata).unwrap();
+    for key in ["sum", "relative_gap", "version", "command"] {
+        assert_eq!(metadata[key], found[key], "{key}");
+    }
+    // The recorded command gives the same model.
+    let before = std::fs::read(place.path("model.npz")).unwrap();
+    place.ok(found["command"].as_str().unwrap().strip_prefix("klnmf ").unwrap());
+    assert!(before == std::fs::read(place.path("model.npz")).unwrap());
+}
+
+#[test]
+fn the_number_of_parts_has_four_names() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(12, 20));
+    let model = |option: &str| {
+        place.ok(&format!("factorize v.csv {option} 3 --max-iter 20"));
+        std::fs::read(place.path("model.npz")).unwrap()
+    };
+    let first = model("--rank");
+    for option in ["-k", "--components", "--topics"] {
+        assert!(model(option) == first, "{option}");
+        assert!(place.ok(&format!("info v.csv {option} 3")).contains("at rank 3"), "{option}");
+    }
+}
+
+/// The largest share comes first. Parts that are given keep their order, and added ones are sorted after them.
+#[test]
+fn parts_are_sorted_by_share() {
+    let place = Place::new();
+    place.write("v.mtx", counts_mtx(12, 20));
+    let shares = |name: &str| -> Vec<f64> {
+        let model = read_model::<f64>(&place.path(name)).unwrap();
+        model.w.col_sums().iter().zip(model.h.row_sums()).map(|(w, h)| w * h).collect()
+    };
+    for seed in 0..4 {
+        place.ok(&format!("factorize v.mtx -k 5 --seed {seed}"));
+        let shares = shares("model.npz");
+        assert!(shares.is_sorted_by(|a, b| a >= b), "{shares:?}");
+    }
+    let model = read_model::<f64>(&place.path("model.npz")).unwrap();
+    let turned = |x: &klnmf::Mat<f64>| klnmf::Mat::from_fn(12, 5, |i, k| x[(i, 4 - k)]);
+    klnmf_io::write_npy(&place.path("w.npy"), &turned(&model.w)).unwrap();
+    klnmf_io::write_npy(&place.path("h.npy"), &klnmf::Mat::from_fn(5, 20, |k, j| model.h[(4 - k, j)]))
+        .unwrap();
+    place.ok("factorize v.mtx --init w.npy,h.npy --max-iter 10 --out kept.npz");
+    assert!(shares("kept.npz").is_sorted(), "{:?}", shares("kept.npz"));
+    place.ok("factorize v.mtx --init w.npy,h.npy -k 9 --max-iter 30 --solver fpa --out grown.npz");
+    let grown = shares("grown.npz");
+    assert!(grown[5..].is_sorted_by(|a, b| a >= b) && !grown[..5].is_sorted_by(|a, b| a >= b), "{grown:?}");
+}
+
+#[test]
+fn names_come_from_files_of_their_own() {
+    let place = Place::new();
+    place.write("v.mtx", counts_mtx(3, 4));
+    place.write("rows.txt", "C>A\nC>G\nthe third, with a comma\n");
+    place.write("columns.txt", "a\nb\nc\nd");
+    let both = "--row-names rows.txt --column-names columns.txt";
+    place.ok(&format!("factorize v.mtx {both} -k 2 --csv out"));
+    let model = read_model::<f64>(&place.path("model.npz")).unwrap();
+    assert_eq!(model.row_names.unwrap(), ["C>A", "C>G", "the third, with a comma"]);
+    assert_eq!(model.col_names.unwrap(), ["a", "b", "c", "d"]);
+    assert!(
+        std::fs::read_to_string(place.path("out_W.csv")).unwrap().contains("\"the third, with a comma\",")
+    );
+    place.ok(&format!("factorize v.mtx --transpose {both} -k 2 --out turned.npz"));
+    assert_eq!(
+        read_model::<f64>(&place.path("turned.npz")).unwrap().row_names.unwrap(),
+        ["a", "b", "c", "d"]
+    );
+    // The dictionary is matched by these names.
+    place.write("w.csv", ",p,q\nC>G,1,2\n\"the third, with a comma\",3,4\nC>A,5,6\n");
+    place.ok(&format!("decompose v.mtx {both} --dictionary w.csv"));
+    assert_eq!(read_model::<f64>(&place.path("weights.npz")).unwrap().w[(0, 0)], 5.0);
+    assert!(place.ok(&format!("info v.mtx {both}")).contains("of rows and columns"));
+    let wrong = "--row-names columns.txt";
+    for line in [
+        "factorize v.mtx -k 2",
+        "decompose v.mtx --dictionary w.csv",
+        "info v.mtx",
+        "topics v.mtx -k 2 --out x",
+    ] {
+        let words =
+            ["columns.txt has 4 names and v.mtx has 3 rows", "one name per line", "they fit its columns"];
+        place.fails(&format!("{line} {wrong}"), 1, &words);
+        place.fails(&format!("{line} --column-names gone.txt"), 1, &["gone.txt"]);
+    }
+    place.fails(&format!("factorize v.mtx {both} -k 2 --trace rows.txt"), 1, &["rows.txt", "input"]);
+}
+
+#[test]
+fn a_rank_above_the_smaller_side_is_noted() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(3, 20));
+    let note = |line: &str| String::from_utf8(place.run(line).stderr).unwrap();
+    let told = note("factorize v.csv -k 4 --max-iter 5");
+    assert!(told.contains("rank 4 is above min(rows, columns) = 3") && told.lines().count() == 1, "{told}");
+    assert_eq!(note("factorize v.csv -k 3 --max-iter 5"), "");
+    assert_eq!(note("factorize v.csv -k 4 --max-iter 5 --quiet"), "");
+}
+
+/// While data are read there is nothing to save, so that one signal is enough.
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_the_reading() {
+    let place = Place::new();
+    // Nobody writes to this pipe, so that reading it never ends.
+    assert!(std::process::Command::new("mkfifo").arg(place.path("v.csv")).status().unwrap().success());
+    place.write("w.csv", counts_csv(3, 2));
+    for line in ["factorize v.csv -k 2", "decompose v.csv --dictionary w.csv", "topics v.csv --counts -k 2"] {
+        let mut child = place.command(line).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let pid = child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        let begun = std::time::Instant::now();
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status.code(),
+                None if begun.elapsed().as_secs() < 10 => std::thread::yield_now(),
+                None => break child.kill().ok().and(None),
+            }
+        };
+        assert_eq!(status, Some(130), "{line}");
+        assert!(!place.path("topics").exists());
+    }
 }
 
 #[test]
@@ -64,8 +198,9 @@ fn the_model_has_the_bits_of_the_library() {
         let model = read_model::<f64>(&place.path("model.npz")).unwrap();
         let settings = klnmf::Settings { init, seed: 5, ..klnmf::Settings::default() };
         let (w, h) = klnmf::init(v, 3, &settings).unwrap();
-        let found =
-            klnmf::factorize_from(v, w, h, &settings, |_| std::ops::ControlFlow::Continue(())).unwrap();
+        let problem = klnmf::Problem::new(v, 0).unwrap();
+        let run = problem.run(w, h, &settings).unwrap().sort_from(0);
+        let found = run.to_end(|_| std::ops::ControlFlow::Continue(())).unwrap();
         assert_eq!((model.w, model.h), (found.w, found.h), "{option}");
     }
 }

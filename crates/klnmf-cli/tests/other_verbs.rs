@@ -17,7 +17,13 @@ fn decompose_certifies_every_column() {
     let check = klnmf::certificate(v.matrix.view(), &model.w, &model.h, 0).unwrap();
     let divergence = found["divergence"].as_f64().unwrap();
     assert!((check.divergence - divergence).abs() <= 1e-12 * divergence);
-    assert!(found["gap_h"].as_f64().unwrap() <= 1e-8 * v.matrix.view().sum());
+    let sum = v.matrix.view().sum();
+    assert_eq!(found["sum"].as_f64(), Some(sum));
+    assert!(found["relative_gap"].as_f64().unwrap() <= 1e-8);
+    assert_eq!(found["gap"].as_f64(), found["relative_gap"].as_f64().map(|gap| gap * sum));
+    assert_eq!(found["command"], "klnmf decompose v.csv --dictionary model.npz --tol 1e-8");
+    // It has one method, which has no name.
+    assert!(["solver", "seed", "gap_w"].iter().all(|key| found.get(key).is_none()), "{found}");
     let summary = klnmf_io::peek(&place.path("weights.npz")).unwrap();
     for name in ["divergence", "gap", "iterations"] {
         assert!(summary.arrays.iter().any(|a| a.name == name && a.shape == [15]), "{name}");
@@ -75,7 +81,30 @@ fn info_states_the_memory_formula() {
     let text = place.ok("info bad.csv");
     assert!(text.contains("1 rows, 0 columns") && text.contains("no: V[0, 1] = -2"), "{text}");
     place.ok("factorize v.csv --rank 2");
-    assert!(place.ok("info model.npz").contains("klnmf model"));
+    let text = place.ok("info model.npz");
+    assert!(text.contains("klnmf model") && text.contains("klnmf factorize v.csv --rank 2"), "{text}");
+}
+
+#[test]
+fn info_is_aligned_with_six_digits() {
+    let place = Place::new();
+    place.write("v.csv", "0.1,0.2,1234567.891\n1,1,1\n0,0,1e-9\n");
+    place.ok("factorize v.csv --rank 2 --csv names --max-iter 5");
+    for file in ["v.csv", "model.npz", "names_W.csv"] {
+        let text = place.ok(&format!("info {file}"));
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        let value = |line: &&str| {
+            let key = line.trim_start();
+            let indent = line.len() - key.len();
+            assert_eq!(indent, 2, "{text}");
+            let end = indent + key.find("  ").unwrap();
+            end + line[end..].len() - line[end..].trim_start().len()
+        };
+        let columns: Vec<usize> = lines.iter().map(value).collect();
+        assert!(columns.iter().all(|column| *column == columns[0]), "{text}");
+    }
+    let text = place.ok("info v.csv");
+    assert!(text.contains("1.23457e6\n") && text.contains("7 (77.7778 %)\n"), "{text}");
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn all_forms_of_input_agree() {
     place.write("turned.csv", columns.collect::<String>());
     for input in ["counts.csv", "turned.csv"] {
         let found = place.json(&format!("topics {input} --vocabulary words.txt --topics 3"));
-        assert_eq!(found["words"].as_f64(), Some(1800.0), "{input}");
+        assert_eq!(found["sum"].as_f64(), Some(1800.0), "{input}");
         let (a, b) = (found["perplexity"].as_f64().unwrap(), first.as_f64().unwrap());
         assert!((a - b).abs() < 1e-3 * b, "{input}: {a} {b}");
     }
@@ -158,6 +158,83 @@ fn inputs_and_earlier_results_are_kept() {
     place.fails("topics new.txt --model topics/model.npz --min-df 2 --out x", 2, &["--min-df"]);
     place.write("strange.txt", "zebra zeppelin\n");
     place.fails("topics strange.txt --model topics/model.npz --out x", 1, &["none of the words"]);
+}
+
+/// Counts of 60 texts as MatrixMarket, words × documents, with the words in words.txt.
+fn matrix_of_texts(place: &Place) {
+    let words: Vec<&str> = ["the"].into_iter().chain(SUBJECTS.concat()).collect();
+    let entry = |j: usize, i: usize| match text(j).split(' ').filter(|word| *word == words[i]).count() {
+        0 => None,
+        count => Some(format!("{} {} {count}\n", i + 1, j + 1)),
+    };
+    let entries: Vec<String> =
+        (0..60).flat_map(|j| (0..words.len()).filter_map(move |i| entry(j, i))).collect();
+    let size = format!("{} 60 {}\n", words.len(), entries.len());
+    place.write(
+        "counts.mtx",
+        format!("%%MatrixMarket matrix coordinate integer general\n{size}{}", entries.concat()),
+    );
+    place.write("words.txt", words.join("\n"));
+}
+
+/// The same rules as for texts; without them a matrix is used as it is.
+#[test]
+fn words_can_be_left_out_of_a_matrix() {
+    let place = Place::new();
+    matrix_of_texts(&place);
+    place.write("mine.txt", "violin\ngalaxy\n");
+    let input = "topics counts.mtx --vocabulary words.txt --topics 3";
+    let vocabulary =
+        |options: &str| place.json(&format!("{input} {options}"))["vocabulary"].as_u64().unwrap();
+    assert_eq!(vocabulary(""), 25);
+    assert_eq!(vocabulary("--max-df 90%"), 24);
+    assert_eq!(vocabulary("--stop-words english"), 24);
+    assert_eq!(vocabulary("--stop-words mine.txt --max-words 10"), 10);
+    let names = read_model::<f64>(&place.path("topics/model.npz")).unwrap().row_names.unwrap();
+    assert!(!names.contains(&"violin".to_owned()) && names.contains(&"the".to_owned()), "{names:?}");
+    let text = place.ok(&format!("{input} --stop-words english"));
+    assert!(text.contains("words left out of the vocabulary: 1 stop words"), "{text}");
+    place.fails(&format!("{input} --min-df 61 --out x"), 1, &["counts.mtx", "--min-df"]);
+    place.fails("topics counts.mtx --transpose -k 3 --stop-words english --out x", 1, &["--vocabulary"]);
+    // The counts that are left are those of the texts.
+    place.ok("topics counts.mtx --row-names words.txt --transpose --topics 3 --max-df 90% --out named");
+    let named = read_model::<f64>(&place.path("named/model.npz")).unwrap();
+    place.ok(&format!("{input} --max-df 90%"));
+    let model = read_model::<f64>(&place.path("topics/model.npz")).unwrap();
+    assert_eq!((named.w, named.row_names), (model.w, model.row_names));
+}
+
+/// Words that stand in most documents are told, and do not name the topics.
+#[test]
+fn common_words_do_not_name_topics() {
+    let place = Place::new();
+    let common = "the the the the of of of of";
+    let lines: Vec<String> = (0..60).map(|n| format!("{} {common} {common} {common}", text(n))).collect();
+    place.write("lines.txt", lines.join("\n"));
+    let output = place.run("topics lines.txt --topics 3 --max-df 1.0");
+    let (told, text) = (String::from_utf8(output.stderr).unwrap(), String::from_utf8(output.stdout).unwrap());
+    assert!(
+        told.contains("3 of 3 topics are led by words of most documents") && told.contains("\"the\""),
+        "{told}"
+    );
+    let named =
+        text.lines().filter(|line| line.contains(" % ") && line.trim_start().starts_with(['1', '2', '3']));
+    let named: Vec<&str> = named.map(|line| line.split(" % ").nth(1).unwrap()).collect();
+    assert_eq!(named.len(), 3, "{text}");
+    for words in named {
+        let first: Vec<&str> = words.split(' ').take(3).collect();
+        assert!(SUBJECTS.iter().any(|subject| first.iter().all(|word| subject.contains(word))), "{text}");
+    }
+    let output = place.run("topics lines.txt --topics 3");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn topics_that_cannot_fit_are_refused() {
+    let place = Place::new();
+    place.write("wide.mtx", "%%MatrixMarket matrix coordinate real general\n9000 9000 2\n1 5 2\n2 6 1\n");
+    place.fails("topics wide.mtx --topics 10000000 --out x", 1, &["wide.mtx", "more memory", "are free"]);
 }
 
 /// Without pseudo-counts, and with a limit on the time, there is a model all the same.

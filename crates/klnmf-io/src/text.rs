@@ -1,8 +1,9 @@
 //! Text tables of numbers: csv, tsv and similar formats.
 //!
-//! The first line is a header if any of its cells is not a number. The first column holds names if its first
-//! cell below the header is text, if the header leaves its own first cell empty, or if the header is one cell
-//! shorter than the lines below it, as R writes it.
+//! The first line is data if all its cells are numbers. It is a header if none is, or if its first cell is
+//! empty. Anything else is an error, because a header must not swallow a line of data with one wrong cell.
+//! The first column holds names if its first cell below the header is text, if the header leaves its own first
+//! cell empty, or if the header is one cell shorter than the lines below it, as R writes it.
 
 use crate::error::{Error, Fault, quoted};
 use crate::format::Format;
@@ -11,8 +12,8 @@ use crate::number;
 use crate::output::atomically;
 use crate::source::Source;
 use crate::table::{Stored, Table};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use klnmf::{Mat, Scalar};
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -21,7 +22,7 @@ pub(crate) fn read<T: Scalar>(source: &Source, format: Format) -> Result<Table<T
     let mut lines = Lines::of(source)?;
     let mut rows: Option<Rows<T>> = None;
     while let Some((number, line)) = lines.next()? {
-        let data_seen = rows.as_ref().is_some_and(|rows| rows.cells > 0);
+        let data_seen = rows.as_ref().is_some_and(|rows| rows.width > 0);
         if is_blank(line) || !data_seen && line.starts_with(b"#") {
             continue;
         }
@@ -45,10 +46,10 @@ struct Header {
 
 /// The rows read so far.
 struct Rows<T> {
-    separator: Separator,
+    cells: Cells,
     header: Option<Header>,
     /// Cells per line, names included; 0 before the first line with data.
-    cells: usize,
+    width: usize,
     first_line: u64,
     named: bool,
     names: Vec<String>,
@@ -59,11 +60,17 @@ struct Rows<T> {
 impl<T: Scalar> Rows<T> {
     /// Starts with the first line, a header or data.
     fn begin(separator: Separator, line: &[u8], number: u64) -> Result<Self, Fault> {
-        let cells = texts(separator, line, number)?;
-        let is_header = !cells.iter().all(|cell| is_number(cell));
-        let header = is_header.then_some(Header { cells, line: number });
+        let mut cells = Cells::new(separator);
+        cells.split(line, number)?;
+        let first = cells.texts();
+        let is_header = is_header(&first, separator).map_err(|(column, what)| Fault::Cell {
+            line: number,
+            column,
+            what,
+        })?;
+        let header = is_header.then_some(Header { cells: first, line: number });
         let (names, numbers) = (Vec::new(), Vec::new());
-        let mut rows = Self { separator, header, cells: 0, first_line: 0, named: false, names, numbers };
+        let mut rows = Self { cells, header, width: 0, first_line: 0, named: false, names, numbers };
         if !is_header {
             rows.push(line, number)?;
         }
@@ -72,29 +79,29 @@ impl<T: Scalar> Rows<T> {
 
     /// Adds a line with data.
     fn push(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
-        if self.cells == 0 {
-            self.settle(&texts(self.separator, line, number)?, number)?;
+        self.cells.split(line, number)?;
+        if self.width == 0 {
+            self.settle(number)?;
         }
         let mut count = 0;
-        for cell in Cells::of(self.separator, line) {
-            let cell = cell.map_err(|what| Fault::line(number, what))?;
+        for cell in self.cells.iter() {
             count += 1;
             if self.named && count == 1 {
-                self.names.push(String::from_utf8_lossy(cell.trim_ascii()).into_owned());
+                self.names.push(String::from_utf8_lossy(cell).into_owned());
                 continue;
             }
-            match number::real(cell.trim_ascii()) {
+            match number::real(cell) {
                 Some(value) => self.numbers.push(T::from_f64(value)),
                 None => {
-                    let what = not_a_number(cell.trim_ascii(), self.separator);
+                    let what = not_a_number(cell, self.cells.separator);
                     return Err(Fault::Cell { line: number, column: count as u64, what });
                 }
             }
         }
-        if count != self.cells {
+        if count != self.width {
             let what = format!(
                 "the number of cells is {count}, but {} in line {}: give every line the same number",
-                self.cells, self.first_line
+                self.width, self.first_line
             );
             return Err(Fault::line(number, what));
         }
@@ -102,16 +109,15 @@ impl<T: Scalar> Rows<T> {
     }
 
     /// Decides whether there are row names, at the first line with data.
-    fn settle(&mut self, cells: &[String], line: u64) -> Result<(), Fault> {
-        (self.cells, self.first_line) = (cells.len(), line);
+    fn settle(&mut self, line: u64) -> Result<(), Fault> {
+        let cells = self.cells.texts();
+        (self.width, self.first_line) = (cells.len(), line);
         let (Some(header), Some(first)) = (&self.header, cells.first()) else {
             return Ok(());
         };
         let titles = header.cells.len();
         let corner = header.cells.first().map_or("", String::as_str);
-        if titles + 1 == cells.len() {
-            self.named = true;
-        } else if titles != cells.len() {
+        if titles != cells.len() && titles + 1 != cells.len() {
             let what = format!(
                 "the number of cells is {}, but {titles} in the header in line {}: give every line the same \
                  number",
@@ -119,24 +125,14 @@ impl<T: Scalar> Rows<T> {
                 header.line
             );
             return Err(Fault::line(line, what));
-        } else {
-            self.named = titles > 1 && (corner.is_empty() || is_name(first));
-            // "a,1,2" above "b,3,4" could have a header or not, so neither is assumed silently.
-            if self.named && !corner.is_empty() && header.cells.iter().skip(1).all(|cell| is_number(cell)) {
-                let what = format!(
-                    "after {} there are only numbers, so this may be a header or data: if a header, empty \
-                     its first cell; if data, add a header above it",
-                    quoted(corner.as_bytes())
-                );
-                return Err(Fault::line(header.line, what));
-            }
         }
+        self.named = titles + 1 == cells.len() || titles > 1 && (corner.is_empty() || is_name(first));
         Ok(())
     }
 
     /// A column of numbers with a typing error in its first cell must not be taken for a column of names.
     fn check_names(&self) -> Result<(), Fault> {
-        let corner = self.header.as_ref().filter(|header| header.cells.len() == self.cells);
+        let corner = self.header.as_ref().filter(|header| header.cells.len() == self.width);
         let told_by_cell =
             corner.and_then(|header| header.cells.first()).is_some_and(|corner| !corner.is_empty());
         match self.names.split_first() {
@@ -155,11 +151,11 @@ impl<T: Scalar> Rows<T> {
     }
 
     fn finish(self) -> Result<Table<T>, Fault> {
-        if self.cells == 0 {
+        if self.width == 0 {
             return Err(Fault::content("the file has a header but no lines with numbers"));
         }
         self.check_names()?;
-        let cols = self.cells - usize::from(self.named);
+        let cols = self.width - usize::from(self.named);
         let rows = self.numbers.len().checked_div(cols).unwrap_or(0);
         // The rows are the columns of the transposed matrix.
         let matrix = Mat::new(cols, rows, self.numbers)?.transpose();
@@ -172,11 +168,20 @@ impl<T: Scalar> Rows<T> {
     }
 }
 
-/// All cells of a line as trimmed text.
-fn texts(separator: Separator, line: &[u8], number: u64) -> Result<Vec<String>, Fault> {
-    let text = |cell: Cow<[u8]>| String::from_utf8_lossy(cell.trim_ascii()).into_owned();
-    let cells: Result<_, _> = Cells::of(separator, line).map(|cell| cell.map(text)).collect();
-    cells.map_err(|what| Fault::line(number, what))
+/// Whether the first line is a header; if that is not clear, the column of a cell and what is wrong with it.
+fn is_header(cells: &[String], separator: Separator) -> Result<bool, (u64, String)> {
+    let is = |number: bool| cells.iter().position(|cell| is_number(cell) == number);
+    let (Some(number), Some(text)) = (is(true), is(false)) else { return Ok(is(true).is_none()) };
+    if cells[0].is_empty() {
+        return Ok(true);
+    }
+    let what = not_a_number(cells[text].as_bytes(), separator);
+    let advice = format!(
+        "{what}; if this line is a header, empty its first cell or rename {}; if the first column holds names, \
+         add a header",
+        quoted(cells[number].as_bytes())
+    );
+    Err((text as u64 + 1, advice))
 }
 
 fn is_number(cell: &str) -> bool {
@@ -227,10 +232,10 @@ impl Separator {
         }
     }
 
-    fn is(self, byte: u8) -> bool {
+    fn byte(self) -> u8 {
         match self {
-            Separator::Byte(separator) => byte == separator,
-            Separator::Space => byte == b' ' || byte == b'\t',
+            Separator::Byte(byte) => byte,
+            Separator::Space => b' ',
         }
     }
 }
@@ -243,75 +248,49 @@ fn outside_quotes(line: &[u8], wanted: u8) -> bool {
     })
 }
 
-/// The cells of a line.
-struct Cells<'a> {
-    rest: Option<&'a [u8]>,
+/// Splits lines into cells.
+struct Cells {
     separator: Separator,
+    parser: Reader,
+    /// The cells of the line one after the other, and where each ends.
+    text: Vec<u8>,
+    ends: Vec<usize>,
 }
 
-impl<'a> Cells<'a> {
-    fn of(separator: Separator, line: &'a [u8]) -> Self {
-        let line = if separator == Separator::Space { line.trim_ascii() } else { line };
-        Self { rest: Some(line), separator }
+impl Cells {
+    fn new(separator: Separator) -> Self {
+        let mut builder = ReaderBuilder::new();
+        let parser = builder.delimiter(separator.byte()).terminator(Terminator::Any(b'\n')).build();
+        Self { separator, parser, text: Vec::new(), ends: Vec::new() }
     }
 
-    /// Continues after a separator at `end`, or to the end of the line if there is none.
-    fn go_on(&mut self, rest: &'a [u8], end: usize) {
-        self.rest = rest.get(end + 1..).map(|next| match self.separator {
-            Separator::Space => next.trim_ascii_start(),
-            Separator::Byte(_) => next,
-        });
-    }
-
-    fn plain(&mut self, rest: &'a [u8]) -> Cow<'a, [u8]> {
-        let end = rest.iter().position(|byte| self.separator.is(*byte)).unwrap_or(rest.len());
-        self.go_on(rest, end);
-        Cow::Borrowed(rest.get(..end).unwrap_or_default())
-    }
-
-    /// The cell after an opening quote; a doubled quote stands for one.
-    fn quoted(&mut self, rest: &'a [u8]) -> Result<Cow<'a, [u8]>, &'static str> {
-        let mut cell = Vec::new();
-        let mut at = 0;
-        loop {
-            match (rest.get(at), rest.get(at + 1)) {
-                (None, _) => {
-                    return Err("a quote is not closed: close it; a cell cannot continue on the next line");
-                }
-                (Some(b'"'), Some(b'"')) => {
-                    cell.push(b'"');
-                    at += 2;
-                }
-                (Some(b'"'), _) => break,
-                (Some(byte), _) => {
-                    cell.push(*byte);
-                    at += 1;
-                }
-            }
+    /// Takes the next line.
+    fn split(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
+        // The parser wants room for one more of both.
+        let most = 2 + line.iter().filter(|byte| **byte == self.separator.byte()).count();
+        self.text.resize(self.text.len().max(line.len() + 1), 0);
+        self.ends.resize(most, 0);
+        self.parser.reset();
+        let (_, _, text, ends) = self.parser.read_record(line, &mut self.text, &mut self.ends);
+        let (result, _, _, last) =
+            self.parser.read_record(b"\n", &mut self.text[text..], &mut self.ends[ends..]);
+        self.ends.truncate(ends + last);
+        if result != ReadRecordResult::Record {
+            let what = "a quote is not closed: close it; a cell cannot continue on the next line";
+            return Err(Fault::line(number, what));
         }
-        let after = rest.get(at + 1..).unwrap_or_default();
-        let end = after.iter().position(|byte| self.separator.is(*byte)).unwrap_or(after.len());
-        if !after.iter().take(end).all(|byte| *byte == b' ') {
-            return Err("there is text between a closing quote and the end of its cell: remove it");
-        }
-        self.go_on(after, end);
-        Ok(Cow::Owned(cell))
+        Ok(())
     }
-}
 
-impl<'a> Iterator for Cells<'a> {
-    type Item = Result<Cow<'a, [u8]>, &'static str>;
+    /// The cells of the line, trimmed. Several spaces separate as one does.
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let start = |n: usize| if n == 0 { 0 } else { self.ends[n - 1] };
+        let cells = self.ends.iter().enumerate().map(move |(n, end)| self.text[start(n)..*end].trim_ascii());
+        cells.filter(|cell| self.separator != Separator::Space || !cell.is_empty())
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
-        let rest = self.rest.take()?;
-        let blanks = rest.iter().take_while(|byte| **byte == b' ').count();
-        match rest.get(blanks..) {
-            Some([b'"', inner @ ..]) => {
-                let cell = self.quoted(inner);
-                Some(cell)
-            }
-            _ => Some(Ok(self.plain(rest))),
-        }
+    fn texts(&self) -> Vec<String> {
+        self.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect()
     }
 }
 

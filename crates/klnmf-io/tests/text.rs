@@ -24,7 +24,7 @@ fn numbers_only() {
         ("a.csv", "1,2\n3,4\n"),
         ("a.csv", "1,2\n3,4"),
         ("a.CSV", "\u{feff}1,2\r\n3,4\r\n\r\n"),
-        ("a.csv", "# note\n\n 1 , 2e0 \n\"3\", \"4.0\" \n"),
+        ("a.csv", "# note\n\n 1 , 2e0 \n\"3\",\"4.0\" \n"),
         ("a.csv", "1;2\n3;4\n"),
         ("a.tsv", "1\t2\n3\t4\n"),
         ("a.txt", "1\t2\n3\t4\n"),
@@ -46,7 +46,6 @@ fn numbers_only() {
 fn headers_and_names() {
     for (name, text, row_names, col_names) in [
         ("a.csv", "x,y\n1,2\n3,4\n", None, names(&["x", "y"])),
-        ("a.csv", "x,1\n1,2\n3,4\n", None, names(&["x", "1"])),
         ("a.csv", "# c\nx,y\n# d\n1,2\n3,4\n", None, names(&["x", "y"])),
         ("a.csv", "gene,x,y\na,1,2\nb,3,4\n", names(&["a", "b"]), names(&["x", "y"])),
         ("a.csv", ",x,y\na,1,2\nb,3,4\n", names(&["a", "b"]), names(&["x", "y"])),
@@ -135,16 +134,24 @@ fn refusals() {
             "x,y\n\"a,1\n",
             ", line 2: a quote is not closed: close it; a cell cannot continue on the next line",
         ),
+        // A first line of data with one wrong cell is not a header.
         (
             "a.csv",
-            "x,y\n\"a\"b,1\n",
-            ", line 2: there is text between a closing quote and the end of its cell: remove it",
+            "1,2o,3\n4,5,6\n",
+            ", line 1, column 2: \"2o\" is not a number: correct it, or remove its line or column; if this line is a \
+             header, empty its first cell or rename \"1\"; if the first column holds names, add a header",
         ),
         (
             "a.csv",
             "a,1,2\nb,3,4\n",
-            ", line 1: after \"a\" there are only numbers, so this may be a header or data: if a header, empty its first \
-             cell; if data, add a header above it",
+            ", line 1, column 1: \"a\" is not a number: correct it, or remove its line or column; if this line is a \
+             header, empty its first cell or rename \"1\"; if the first column holds names, add a header",
+        ),
+        (
+            "a.csv",
+            "1,,3\n4,5,6\n",
+            ", line 1, column 2: the cell is empty: write 0 if you mean 0; if this line is a header, empty its first \
+             cell or rename \"1\"; if the first column holds names, add a header",
         ),
         (
             "a.csv",

@@ -19,9 +19,11 @@ pub struct Lab {
     /// The number of runs of the experiment, and of those that have ended.
     pub all: usize,
     pub runs: Cell<usize>,
-    /// Is told what runs, and the share of the experiment that is done.
-    pub progress: Box<dyn Fn(&str, f64)>,
+    pub progress: Progress,
 }
+
+/// Is told what runs, and the share of the experiment that is done.
+pub type Progress = Box<dyn Fn(&str, f64)>;
 
 /// What is solved, from where, in how many iterations.
 #[derive(Clone, Copy)]

@@ -47,8 +47,10 @@ pub struct Task {
     pub experiment: Experiment,
     /// What tells one input from another, if the data do not follow from the seed and the size.
     fingerprint: Option<String>,
-    pub(crate) run: Box<dyn Fn(&Lab, Size) -> anyhow::Result<Record>>,
+    pub(crate) run: Run,
 }
+
+type Run = Box<dyn Fn(&Lab, Size) -> anyhow::Result<Record>>;
 
 /// What the folder holds of an experiment.
 pub enum Earlier {
@@ -69,8 +71,8 @@ impl Study {
     /// If a file cannot be read, or is not what the experiment needs.
     pub fn load(&self, experiment: Experiment) -> anyhow::Result<Task> {
         let &Self { size, seed, column_major, .. } = self;
-        let generated = |run: fn(&Lab, Size) -> anyhow::Result<Record>| (None, Box::new(run) as Box<_>);
-        let (fingerprint, run): (_, Box<dyn Fn(&Lab, Size) -> _>) = match experiment {
+        let generated = |run: fn(&Lab, Size) -> anyhow::Result<Record>| (None, Box::new(run) as Run);
+        let (fingerprint, run): (_, Run) = match experiment {
             Experiment::SyntheticNd => generated(synthetic_nd::run),
             Experiment::SyntheticNmf => generated(synthetic_nmf::run),
             Experiment::WarmRestart => generated(warm_restart::run),

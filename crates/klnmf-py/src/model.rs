@@ -112,11 +112,12 @@ fn factorize_in<'py, T: Element + Scalar>(
             stop,
             move |tell| {
                 let problem = Problem::new(v, settings.threads)?;
-                let (w, h) = match begin {
-                    Begin::Rank(rank) => problem.init(rank, settings)?,
-                    Begin::From(w, h) => (w, h),
+                // A given start keeps its order, so that its parts can be followed.
+                let ((w, h), sort_from) = match begin {
+                    Begin::Rank(rank) => (problem.init(rank, settings)?, 0),
+                    Begin::From(w, h) => ((w, h), usize::MAX),
                 };
-                problem.factorize_from(w, h, settings, |info| {
+                problem.run(w, h, settings)?.sort_from(sort_from).to_end(|info| {
                     kept.push(numbers(info));
                     if asked { Question::ask(&tell, facts(info)) } else { ControlFlow::Continue(()) }
                 })

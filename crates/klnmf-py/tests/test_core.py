@@ -33,6 +33,52 @@ def test_factorize_certifies(counts):
     )
 
 
+def shares(model):
+    return model.W.sum(axis=0) * model.H.sum(axis=1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_largest_part_comes_first(counts, seed):
+    assert (np.diff(shares(klnmf.factorize(counts, 4, seed=seed))) <= 0).all()
+
+
+def test_given_parts_keep_their_order(counts):
+    model = klnmf.factorize(counts, 4)
+    again = klnmf.factorize(counts, init=(model.W[:, ::-1], model.H[::-1]), max_iter=20)
+    np.testing.assert_allclose(again.W, model.W[:, ::-1], atol=0.05)
+    assert (np.diff(shares(again)) >= 0).all()
+    known = klnmf.factorize(counts, init=(model.W[:, ::-1], model.H[::-1]), fixed=1, max_iter=20)
+    np.testing.assert_array_equal(known.W[:, 0], model.W[:, -1])
+
+
+def test_n_jobs_is_another_name_of_threads(counts):
+    expected = klnmf.factorize(counts, 3, threads=1, max_iter=20)
+    for options in ({"n_jobs": 1}, {"n_jobs": -1}, {"n_jobs": -1000}, {"n_jobs": 2, "threads": 2}):
+        np.testing.assert_array_equal(klnmf.factorize(counts, 3, max_iter=20, **options).W, expected.W)
+    assert klnmf.memory(counts, 3, n_jobs=2) == klnmf.memory(counts, 3, threads=2)
+    assert klnmf.memory(counts, 3, n_jobs=-1) == klnmf.memory(counts, 3)
+    assert klnmf.Decomposer(expected.W, n_jobs=2).threads == 2
+    for call in (
+        lambda **options: klnmf.factorize(counts, 3, **options),
+        lambda **options: klnmf.decompose(counts, expected.W, **options),
+        lambda **options: klnmf.certificate(counts, expected.W, expected.H, **options),
+        lambda **options: klnmf.init(counts, 3, **options),
+        lambda **options: klnmf.topics(counts.T, 3, **options),
+        lambda **options: klnmf.topic_weights(counts.T, expected.W.T, **options),
+        lambda **options: klnmf.spectrogram(np.ones(8000), 8000, **options),
+        lambda **options: klnmf.separate(np.ones(8000), 8000, 2, **options),
+        lambda **options: klnmf.Decomposer(expected.W, **options),
+        lambda **options: klnmf.KLNMF(3, **options).fit(counts),
+        lambda **options: klnmf.TopicModel(3, **options).fit(counts),
+    ):
+        with pytest.raises(ValueError, match="threads = 1 and n_jobs = 2 are two names of one option"):
+            call(threads=1, n_jobs=2)
+        with pytest.raises(ValueError, match="n_jobs = 0"):
+            call(n_jobs=0)
+    with pytest.raises(TypeError, match="n_jobs = 1.5"):
+        klnmf.factorize(counts, 3, n_jobs=1.5)
+
+
 def test_trace_has_one_record_for_every_certificate(counts):
     model = klnmf.factorize(counts, 4, check_every=5, max_iter=20, tol=0)
     assert model.trace["iteration"].tolist() == [0, 5, 10, 15, 20]

@@ -1,8 +1,7 @@
 //! Counts of the words in each document.
 
 use crate::{Documents, Error, Frequency, StopWords, words};
-use klnmf::{Order, Sparse};
-use std::cmp::Reverse;
+use klnmf::{Matrix, Order, Sparse};
 use std::collections::HashMap;
 
 /// Documents as counts of words.
@@ -65,16 +64,17 @@ impl Corpus {
             let next = ids.len() as u32;
             Some(*ids.entry(word).or_insert(next))
         });
-        let mut vocabulary = Vocabulary::new(ids, &tallies);
-        let (kept, dropped) = vocabulary.select(documents.texts.len(), options);
-        if kept.is_empty() {
-            return Err(Error::NoWords { documents: documents.texts.len(), dropped });
-        }
-        let mut rows = vec![None; vocabulary.words.len()];
+        let mut words = vec![String::new(); ids.len()];
+        ids.into_iter().for_each(|(word, id)| words[id as usize] = word);
+        let all = tallies.iter().flatten().map(|&(id, count)| (id as usize, f64::from(count)));
+        let vocabulary = Vocabulary::new(&words, all);
+        let (mut kept, dropped) = vocabulary.select(documents.texts.len(), options)?;
+        kept.sort_unstable_by_key(|&id| &words[id]);
+        let mut rows = vec![None; words.len()];
         kept.iter().enumerate().for_each(|(row, &id)| rows[id] = Some(row));
         Ok(Self {
             counts: matrix(kept.len(), &tallies, |id| rows[id])?,
-            words: kept.iter().map(|&id| std::mem::take(&mut vocabulary.words[id])).collect(),
+            words: kept.iter().map(|&id| std::mem::take(&mut words[id])).collect(),
             documents: documents.names.clone(),
             dropped,
         })
@@ -91,6 +91,20 @@ impl Corpus {
             id
         });
         Ok((matrix(words.len(), &tallies, Some)?, unknown))
+    }
+}
+
+impl CountOptions {
+    /// Selects the rows of a matrix of counts (words × documents) whose words pass the rules. Also returns how
+    /// many do not.
+    pub fn select<'a>(
+        &self,
+        counts: impl Into<Matrix<'a, f64>>,
+        words: &[String],
+    ) -> Result<(Vec<usize>, Dropped), Error> {
+        let counts = counts.into();
+        let all = counts.entries().filter(|entry| entry.2 > 0.0).map(|(row, _, count)| (row, count));
+        Vocabulary::new(words, all).select(counts.cols(), self)
     }
 }
 
@@ -128,29 +142,27 @@ fn matrix(
 }
 
 /// All words by number, before any rule.
-struct Vocabulary {
-    words: Vec<String>,
+struct Vocabulary<'a> {
+    words: &'a [String],
     /// Number of documents with each word.
     documents: Vec<usize>,
     /// Number of occurrences of each word.
-    occurrences: Vec<usize>,
+    occurrences: Vec<f64>,
 }
 
-impl Vocabulary {
-    fn new(ids: HashMap<String, u32>, tallies: &[Tally]) -> Self {
-        let size = ids.len();
-        let mut all =
-            Self { words: vec![String::new(); size], documents: vec![0; size], occurrences: vec![0; size] };
-        ids.into_iter().for_each(|(word, id)| all.words[id as usize] = word);
-        for &(id, count) in tallies.iter().flatten() {
-            all.documents[id as usize] += 1;
-            all.occurrences[id as usize] += count as usize;
+impl<'a> Vocabulary<'a> {
+    /// `counts` holds the number of a word and how often it occurs, for every document that has it.
+    fn new(words: &'a [String], counts: impl Iterator<Item = (usize, f64)>) -> Self {
+        let mut all = Self { words, documents: vec![0; words.len()], occurrences: vec![0.0; words.len()] };
+        for (id, count) in counts {
+            all.documents[id] += 1;
+            all.occurrences[id] += count;
         }
         all
     }
 
-    /// The numbers of the words that pass the rules, in the order of the words.
-    fn select(&self, documents: usize, options: &CountOptions) -> (Vec<usize>, Dropped) {
+    /// The numbers of the words that pass the rules, in their order; at least one must.
+    fn select(&self, documents: usize, options: &CountOptions) -> Result<(Vec<usize>, Dropped), Error> {
         let (fewest, most) = (options.min_df.at_least(documents), options.max_df.at_most(documents));
         let mut dropped = Dropped::default();
         let mut kept = Vec::new();
@@ -164,10 +176,13 @@ impl Vocabulary {
         }
         if let Some(max) = options.max_words.filter(|max| *max < kept.len()) {
             dropped.surplus = kept.len() - max;
-            kept.sort_unstable_by_key(|&id| (Reverse(self.occurrences[id]), &self.words[id]));
+            let often = |id: &usize| self.occurrences[*id];
+            kept.sort_unstable_by(|a, b| {
+                often(b).total_cmp(&often(a)).then_with(|| self.words[*a].cmp(&self.words[*b]))
+            });
             kept.truncate(max);
+            kept.sort_unstable();
         }
-        kept.sort_unstable_by_key(|&id| &self.words[id]);
-        (kept, dropped)
+        if kept.is_empty() { Err(Error::NoWords { documents, dropped }) } else { Ok((kept, dropped)) }
     }
 }

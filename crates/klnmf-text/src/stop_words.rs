@@ -33,12 +33,12 @@ impl StopWords {
         }
     }
 
-    /// Whether the word is left out.
+    /// Whether the word is left out. Capitals do not matter.
     pub fn contains(&self, word: &str) -> bool {
         match self {
             StopWords::None => false,
-            StopWords::English => ENGLISH.contains(word),
-            StopWords::Set(set) => set.contains(word),
+            StopWords::English => ENGLISH.contains(word.to_lowercase().as_str()),
+            StopWords::Set(set) => set.contains(&word.to_lowercase()),
         }
     }
 }

@@ -189,7 +189,8 @@ pub struct Solution<T> {
     pub status: Status,
 }
 
-/// Factorises V (n × m) into non-negative W (n × r) and H (r × m) with a small D(V‖WH).
+/// Factorises V (n × m) into non-negative W (n × r) and H (r × m) with a small D(V‖WH). The part with the
+/// largest share of ΣWH comes first.
 ///
 /// ```
 /// use klnmf::{factorize, Mat, Settings};
@@ -209,6 +210,7 @@ pub fn factorize<'a, T: Scalar>(
 }
 
 /// Factorises V from given factors: your own start, an earlier [`Solution`], or a [grown](crate::grow) one.
+/// The parts keep their order; [`Run::sort_from`](crate::Run::sort_from) changes that.
 ///
 /// `watch` is called with every certificate, the first time before any iteration. If it breaks, the current
 /// factors are returned.

@@ -76,7 +76,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
         let (w, h) = self.init(rank, settings)?;
         // Without a callback, certificates are needed only to test the tolerance.
         let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };
-        self.run(w, h, &settings)?.to_end(|_| ControlFlow::Continue(()))
+        self.run(w, h, &settings)?.sort_from(0).to_end(|_| ControlFlow::Continue(()))
     }
 
     /// [`factorize_from`](crate::factorize_from) for this V.

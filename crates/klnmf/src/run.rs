@@ -44,6 +44,8 @@ pub struct Run<'a, T: Scalar> {
     seconds: f64,
     /// The last certificate and its iteration.
     info: Info,
+    /// The parts from this one on are sorted in the result.
+    sort_from: usize,
 }
 
 impl<'a, T: Scalar> Run<'a, T> {
@@ -80,13 +82,33 @@ impl<'a, T: Scalar> Run<'a, T> {
         let before = state.map_or(Ok(0.0), |state| state.number("before"))? as usize;
         let (sum, precision, dual) = (problem.sum, method.precision(), None);
         let info = Info { iteration, seconds, divergence, gap_w, gap_h, sum, precision, dual };
-        let mut run =
-            Self { problem, settings, method, certifier, factors, iteration, before, begun, seconds, info };
+        let sort_from = usize::MAX;
+        let mut run = Self {
+            problem,
+            settings,
+            method,
+            certifier,
+            factors,
+            iteration,
+            before,
+            begun,
+            seconds,
+            info,
+            sort_from,
+        };
         // The dual point of the method may give smaller gaps.
         if run.method.dual_point().is_some() {
             run.certify();
         }
         Ok(run)
+    }
+
+    /// Sorts the parts from `first` on by their share of ΣWH in the result, the largest first. Without this
+    /// the result has the order of the start. The iterations are the same either way. Fixed parts stay where
+    /// they are, and all parts do if one factor is fixed.
+    pub fn sort_from(mut self, first: usize) -> Self {
+        self.sort_from = first;
+        self
     }
 
     /// The progress at the last certificate.
@@ -157,11 +179,13 @@ impl<'a, T: Scalar> Run<'a, T> {
                 return Ok(self.solution(Status::Stopped));
             }
             if self.ended().is_some() {
+                let factors = self.factors.clone();
                 self.close()?;
-                // Rounding may have moved the normalised factors past the tolerance. Then it goes on.
                 if let Some(status) = self.ended() {
                     return Ok(self.solution(status));
                 }
+                // Rounding has moved the normalised factors past the tolerance, so the run goes on.
+                self.factors = factors;
             }
             self.sweep();
         }
@@ -218,6 +242,7 @@ impl<'a, T: Scalar> Run<'a, T> {
     fn normalize(&mut self) {
         if self.settings.update == Update::Both {
             self.factors.scale(&self.factors.scales(self.settings.fixed));
+            self.factors.sort(self.sort_from.max(self.settings.fixed));
         }
         self.certify();
     }

@@ -303,12 +303,14 @@ fn an_existing_pool_is_used() {
     pool.install(|| {
         let before = workers();
         let settings = Settings { threads: 7, ..settings.clone() };
-        let (w, h) = klnmf::init(&v, 4, &settings).unwrap();
-        let there = klnmf::factorize_from(&v, w, h, &settings, |_| {
+        let problem = klnmf::Problem::new(&v, settings.threads).unwrap();
+        let (w, h) = problem.init(4, &settings).unwrap();
+        let run = problem.run(w, h, &settings).unwrap().sort_from(0);
+        let there = run.to_end(|_| {
             assert!(workers() <= before, "new threads were started");
             std::ops::ControlFlow::Continue(())
-        })
-        .unwrap();
+        });
+        let there = there.unwrap();
         assert_eq!((&there.w, &there.h), (&alone.w, &alone.h));
     });
 }

@@ -123,3 +123,33 @@ fn the_reported_precision_is_that_of_the_computation() {
         ["f32", "f64", "mixed"]
     );
 }
+
+/// Sorting concerns the result alone: the parts are the same ones in another order, and so is their way there.
+#[test]
+fn sorted_parts_are_the_same_parts() {
+    let v = Random(5).counts(25, 40, 0.2, 30.0);
+    let problem = klnmf::Problem::new(&v, 0).unwrap();
+    for solver in Solver::ALL {
+        let settings = Settings { max_iter: 60, tol: 0.0, fixed: 0, ..settings_of(solver) };
+        let (w, h) = problem.init(6, &settings).unwrap();
+        let run = |first: usize| {
+            let mut seen = Vec::new();
+            let run = problem.run(w.clone(), h.clone(), &settings).unwrap().sort_from(first);
+            let found = run.to_end(|info| {
+                seen.push((info.divergence, info.gap_w, info.gap_h));
+                ControlFlow::Continue(())
+            });
+            (found.unwrap(), seen)
+        };
+        let ((plain, way), (sorted, same_way), (some, _)) = (run(6), run(0), run(2));
+        assert_eq!(way, same_way, "{solver}");
+        let shares = sorted.h.row_sums();
+        assert!(shares.is_sorted_by(|a, b| a >= b), "{solver}: {shares:?}");
+        assert_eq!(some.w.col(0), plain.w.col(0), "{solver}");
+        assert!(some.h.row_sums()[2..].is_sorted_by(|a, b| a >= b), "{solver}");
+        for k in 0..6 {
+            let old = (0..6).find(|old| plain.w.col(*old) == sorted.w.col(k)).unwrap();
+            assert!((0..40).all(|j| plain.h[(old, j)] == sorted.h[(k, j)]), "{solver}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! `klnmf decompose`: the weights of V for given parts.
 
-use super::{Data, Output, Precision, parse_seconds, thread_count};
+use super::{Data, Output, Precision, metadata, parse_seconds, thread_count};
 use crate::{input, interrupt, progress, summary};
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -55,14 +55,14 @@ pub struct Decompose {
 }
 
 impl Decompose {
-    pub fn run(self) -> anyhow::Result<ExitCode> {
+    pub fn run(self, command: &str) -> anyhow::Result<ExitCode> {
         match self.data.precision {
-            Some(Precision::F32) => self.run_in::<f32>(),
-            _ => self.run_in::<f64>(),
+            Some(Precision::F32) => self.run_in::<f32>(command),
+            _ => self.run_in::<f64>(command),
         }
     }
 
-    fn run_in<T: Scalar>(self) -> anyhow::Result<ExitCode> {
+    fn run_in<T: Scalar>(self, command: &str) -> anyhow::Result<ExitCode> {
         let settings = DecomposeSettings {
             tol: self.tol,
             max_iter: self.max_iter,
@@ -74,25 +74,29 @@ impl Decompose {
         settings.validate()?;
         let outputs: Vec<PathBuf> =
             [Some(&self.out), self.csv.as_ref()].into_iter().flatten().cloned().collect();
-        input::check_outputs(&[self.data.path.clone(), self.dictionary.clone()], &outputs)?;
+        input::check_outputs(&[self.data.files(), vec![self.dictionary.clone()]].concat(), &outputs)?;
         input::check_model_name("--out", &self.out)?;
+        interrupt::nothing_to_save();
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
         let Dictionary { w, parts, rows } = self.dictionary(&table)?;
-        input::check_memory(&self.data, v, w.cols())?;
+        input::check_memory(&self.data.path, v, w.cols(), self.data.threads, 0)?;
 
         let bar = progress::bar(v.cols(), self.output.quiet);
         let begun = Instant::now();
-        let found = Decomposer::new(&w, settings.threads)
-            .and_then(|w| w.decompose_with(v, &settings, &|done| bar.set_position(done as u64)));
+        let found = Decomposer::new(&w, settings.threads).and_then(|w| {
+            interrupt::something_to_save();
+            w.decompose_with(v, &settings, &|done| bar.set_position(done as u64))
+        });
         let seconds = begun.elapsed().as_secs_f64();
         bar.finish_and_clear();
         let mut found = input::about(&self.data, found)?;
         if self.simplex {
             onto_simplex(&mut found.h);
         }
-        let facts = self.facts(&found, &table, seconds);
-        self.write(&table, w, parts, &found, &facts)?;
+        let mut facts = self.facts(&found, &table, seconds);
+        self.write(&table, w, parts, &found, &facts, command)?;
+        facts.insert("command".into(), json!(command));
         self.tell(&found, &table, rows.is_some(), facts)?;
         Ok(if found.status == Status::Stopped {
             ExitCode::from(interrupt::EXIT_CODE)
@@ -138,22 +142,23 @@ impl Decompose {
         seconds: f64,
     ) -> Map<String, Value> {
         let v = table.matrix.view();
+        let (sum, gap) = (v.sum(), found.gap());
         let object = json!({
-            "solver": "auto",
             "status": summary::status(found.status),
             "iterations": found.columns.iter().map(|c| c.iterations).max().unwrap_or(0),
             "seconds": seconds,
             "divergence": summary::number(found.divergence()),
-            "gap_w": Value::Null,
-            "gap_h": summary::number(found.gap()),
+            "gap": summary::number(gap),
+            "relative_gap": summary::number(if sum > 0.0 { gap / sum } else { gap }),
+            "sum": sum,
             "rank": found.h.rows(),
             "shape": [v.rows(), v.cols()],
             "nnz": v.nnz(),
             "precision": T::NAME,
             "threads": thread_count(self.data.threads),
-            "seed": Value::Null,
             "unconverged": found.unconverged(),
             "simplex": self.simplex,
+            "version": env!("CARGO_PKG_VERSION"),
         });
         object.as_object().cloned().unwrap_or_default()
     }
@@ -165,19 +170,15 @@ impl Decompose {
         parts: Option<Vec<String>>,
         found: &Decomposition<T>,
         facts: &Map<String, Value>,
+        command: &str,
     ) -> anyhow::Result<()> {
-        let mut metadata = facts.clone();
-        metadata.remove("seconds");
-        metadata.remove("threads");
-        metadata.insert("klnmf".into(), json!(env!("CARGO_PKG_VERSION")));
-        metadata.insert("tol".into(), json!(self.tol));
         let column = |name: &str, f: &dyn Fn(&klnmf::ColumnInfo) -> f64| {
             (name.to_owned(), found.columns.iter().map(f).collect::<Vec<f64>>())
         };
         let model = Model {
             w,
             h: found.h.clone(),
-            metadata: Value::Object(metadata).to_string(),
+            metadata: metadata(facts, command, json!({ "tol": self.tol })),
             row_names: table.row_names.clone(),
             col_names: table.col_names.clone(),
             part_names: parts,
@@ -205,8 +206,7 @@ impl Decompose {
     ) -> anyhow::Result<()> {
         self.output.print(facts, |facts| {
             let v = table.matrix.view();
-            let (sum, gap) = (v.sum(), found.gap());
-            let relative = if sum > 0.0 { gap / sum } else { 0.0 };
+            let relative = facts["relative_gap"].as_f64().unwrap_or(f64::INFINITY);
             let done = v.cols() - found.unconverged();
             let advice = match found.status {
                 Status::TimeLimit => "advice       for the other columns: raise --time-limit\n",
@@ -224,7 +224,7 @@ impl Decompose {
                 "V            {} × {}, {} parts\n\
              columns      {done} of {} within the tolerance of {:.0e}, in {:.2} s\n\
              divergence   {:.8e}\n\
-             gap          optimality gap {gap:.3e} (relative {relative:.1e}): no other weights gain more\n\
+             gap          optimality gap {:.3e} (relative {relative:.1e}): no other weights gain more\n\
              {advice}{by_order}\
              weights      {}\n",
                 v.rows(),
@@ -234,6 +234,7 @@ impl Decompose {
                 self.tol,
                 facts["seconds"].as_f64().unwrap_or_default(),
                 found.divergence(),
+                found.gap(),
                 self.out.display()
             )
         })

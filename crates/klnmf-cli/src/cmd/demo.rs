@@ -1,9 +1,8 @@
 //! `klnmf demo`: the main jobs on built-in data, by the commands that a user would type.
 
-use super::Cli;
 use crate::summary;
 use anyhow::Context;
-use clap::{Args, Parser};
+use clap::Args;
 use klnmf::Mat;
 use klnmf_paper::matching::{Match, match_parts};
 use klnmf_paper::{Random, swimmer};
@@ -69,7 +68,7 @@ impl Demo {
                 summary::print(&format!("$ {line}\n"))?;
             }
             let quiet = self.json.then(|| "--quiet".to_owned());
-            let code = Cli::try_parse_from(words.into_iter().chain(quiet))?.run()?;
+            let code = super::run(words.into_iter().chain(quiet))?;
             if code != ExitCode::SUCCESS {
                 return Ok(code);
             }

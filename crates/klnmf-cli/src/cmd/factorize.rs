@@ -1,6 +1,6 @@
 //! `klnmf factorize`: V ≈ W·H.
 
-use super::{Data, Output, Precision, parse_seconds, solvers, thread_count};
+use super::{Data, Output, Precision, metadata, note_rank, parse_seconds, solvers, thread_count};
 use crate::{input, interrupt, progress, summary};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -16,11 +16,12 @@ use std::time::Duration;
 
 /// Factor V into parts W and weights H, both non-negative
 ///
-/// Columns of W sum to 1. The single-factor gaps gap_w and gap_h bound what
-/// changing W alone or H alone could still gain; another start may end lower, so
-/// try several seeds. The run stops when both gaps are at most --tol times the sum
-/// of V, or at a limit. Ctrl-C saves the model so far; a second Ctrl-C quits at
-/// once.
+/// Columns of W sum to 1. The part with the largest share of W·H comes first; parts
+/// that --init gives keep their order, and added ones follow. The single-factor gaps
+/// gap_w and gap_h bound what changing W alone or H alone could still gain; another
+/// start may end lower, so try several seeds. The run stops when both gaps are at
+/// most --tol times the sum of V, or at a limit. Ctrl-C saves the model so far; a
+/// second Ctrl-C quits at once.
 ///
 /// Examples:
 ///   klnmf factorize counts.mtx.gz --rank 10
@@ -32,7 +33,14 @@ pub struct Factorize {
     #[command(flatten)]
     data: Data,
     /// Number of parts; optional with --init MODEL, and then at least the model's
-    #[arg(long, short, value_name = "R", required_unless_present = "init", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        short = 'k',
+        visible_aliases = ["components", "topics"],
+        value_name = "R",
+        required_unless_present = "init",
+        allow_negative_numbers = true
+    )]
     rank: Option<usize>,
     /// Solver; auto is the right choice unless you compare methods
     #[arg(long, value_name = "SOLVER", value_parser = solvers::any(), default_value_t = Solver::Auto)]
@@ -75,33 +83,43 @@ pub struct Factorize {
     output: Output,
 }
 
+/// V, prepared, and the factors to start from, of which so many parts are given.
+struct Start<'v, T: Scalar> {
+    problem: Problem<'v, T>,
+    w: Mat<T>,
+    h: Mat<T>,
+    given: usize,
+}
+
 impl Factorize {
-    pub fn run(self) -> anyhow::Result<ExitCode> {
+    pub fn run(self, command: &str) -> anyhow::Result<ExitCode> {
         match self.data.precision {
-            Some(Precision::F32) => self.run_in::<f32>(),
-            _ => self.run_in::<f64>(),
+            Some(Precision::F32) => self.run_in::<f32>(command),
+            _ => self.run_in::<f64>(command),
         }
     }
 
-    fn run_in<T: Scalar>(self) -> anyhow::Result<ExitCode> {
-        let stop = interrupt::flag();
-        let mut settings = self.settings();
-        settings.stop = Some(stop);
+    fn run_in<T: Scalar>(self, command: &str) -> anyhow::Result<ExitCode> {
+        let settings = Settings { stop: Some(interrupt::flag()), ..self.settings() };
         settings.validate()?;
         self.check_options()?;
-        input::check_outputs(std::slice::from_ref(&self.data.path), &self.outputs())?;
+        input::check_outputs(&self.data.files(), &self.outputs())?;
         input::check_model_name("--out", &self.out)?;
+        interrupt::nothing_to_save();
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
         if let Some(rank) = self.rank {
             input::about(&self.data, klnmf::check_rank(v, rank))?;
-            input::check_memory(&self.data, v, rank)?;
+            input::check_memory(&self.data.path, v, rank, self.data.threads, 0)?;
         }
-        let (problem, w, h) = self.start(&table, &settings)?;
+        let Start { problem, w, h, given } = self.start(&table, &settings)?;
+        note_rank(&self.output, (v.rows(), v.cols()), h.rows());
 
         let bar = progress::bar(self.max_iter, self.output.quiet);
         let mut trace = Vec::new();
-        let solution = problem.factorize_from(w, h, &settings, |info| {
+        let run = input::about(&self.data, problem.run(w, h, &settings))?.sort_from(given);
+        interrupt::something_to_save();
+        let solution = run.to_end(|info| {
             progress::show(&bar, info);
             trace.push(*info);
             ControlFlow::Continue(())
@@ -110,8 +128,9 @@ impl Factorize {
         drop(problem);
         let solution = input::about(&self.data, solution)?;
 
-        let facts = self.facts(&solution, v);
-        self.write(&table, &solution, &trace, &facts)?;
+        let mut facts = self.facts(&solution, v);
+        self.write(&table, &solution, &trace, &facts, command)?;
+        facts.insert("command".into(), json!(command));
         self.tell(&solution, v, facts)?;
         Ok(if solution.status == Status::Stopped {
             ExitCode::from(interrupt::EXIT_CODE)
@@ -148,11 +167,7 @@ impl Factorize {
 
     /// V, prepared, and the start that --init and --rank describe. A given start is checked before V is
     /// prepared, because V can be large.
-    fn start<'v, T: Scalar>(
-        &self,
-        table: &'v Table<T>,
-        settings: &Settings,
-    ) -> anyhow::Result<(Problem<'v, T>, Mat<T>, Mat<T>)> {
+    fn start<'v, T: Scalar>(&self, table: &'v Table<T>, settings: &Settings) -> anyhow::Result<Start<'v, T>> {
         let v = table.matrix.view();
         let prepare = || input::about(&self.data, Problem::new(v, settings.threads));
         let given = match self.init.as_deref() {
@@ -160,7 +175,7 @@ impl Factorize {
                 let rank = self.rank.context("--rank is missing: give the number of parts")?;
                 let problem = prepare()?;
                 let (w, h) = input::about(&self.data, problem.init(rank, settings))?;
-                return Ok((problem, w, h));
+                return Ok(Start { problem, w, h, given: 0 });
             }
             Some(given) => given,
         };
@@ -176,18 +191,18 @@ impl Factorize {
             None => bail!("--init {given}: give random, nndsvd, a model.npz, or two files as W0.npy,H0.npy"),
         };
         klnmf::check_factors(v, &w, &h).with_context(|| format!("--init {given}"))?;
+        let old = h.rows();
         let (w, h) = match self.rank {
-            Some(rank) if rank < h.rows() => {
+            Some(rank) if rank < old => {
                 bail!(
-                    "--rank {rank} is smaller than the {} parts of --init {given}: a model can only grow; \
-                     give a larger rank",
-                    h.rows()
+                    "--rank {rank} is smaller than the {old} parts of --init {given}: a model can only grow; \
+                     give a larger rank"
                 )
             }
-            Some(rank) if rank > h.rows() => klnmf::grow(&w, &h, rank, self.seed)?,
+            Some(rank) if rank > old => klnmf::grow(&w, &h, rank, self.seed)?,
             _ => (w, h),
         };
-        Ok((prepare()?, w, h))
+        Ok(Start { problem: prepare()?, w, h, given: old })
     }
 
     fn outputs(&self) -> Vec<PathBuf> {
@@ -207,12 +222,17 @@ impl Factorize {
         solution: &Solution<T>,
         trace: &[Info],
         facts: &Map<String, Value>,
+        command: &str,
     ) -> anyhow::Result<()> {
         let (rows, cols) = (&table.row_names, &table.col_names);
         let model = Model {
             w: solution.w.clone(),
             h: solution.h.clone(),
-            metadata: self.metadata(facts),
+            metadata: metadata(
+                facts,
+                command,
+                json!({ "init": self.init.as_deref().unwrap_or("random"), "tol": self.tol }),
+            ),
             row_names: rows.clone(),
             col_names: cols.clone(),
             part_names: None,
@@ -245,26 +265,17 @@ impl Factorize {
             "divergence": summary::number(info.divergence),
             "gap_w": summary::number(info.gap_w),
             "gap_h": summary::number(info.gap_h),
+            "relative_gap": summary::number(info.relative_gap()),
+            "sum": info.sum,
             "rank": solution.h.rows(),
             "shape": [v.rows(), v.cols()],
             "nnz": v.nnz(),
             "precision": info.precision.name(),
             "threads": thread_count(self.data.threads),
             "seed": self.seed,
+            "version": env!("CARGO_PKG_VERSION"),
         });
         object.as_object().cloned().unwrap_or_default()
-    }
-
-    /// The same for the model file, without what differs between runs and machines, and with how the model
-    /// was made.
-    fn metadata(&self, facts: &Map<String, Value>) -> String {
-        let mut metadata = facts.clone();
-        metadata.remove("seconds");
-        metadata.remove("threads");
-        metadata.insert("klnmf".into(), json!(env!("CARGO_PKG_VERSION")));
-        metadata.insert("init".into(), json!(self.init.as_deref().unwrap_or("random")));
-        metadata.insert("tol".into(), json!(self.tol));
-        Value::Object(metadata).to_string()
     }
 
     fn tell<T: Scalar>(

@@ -1,7 +1,8 @@
 //! `klnmf info`: what a file holds, and the memory that a factorisation of it needs.
 
 use super::{Precision, thread_count};
-use crate::summary::{self, bytes};
+use crate::names::Names;
+use crate::summary::{self, bytes, six};
 use clap::Args;
 use klnmf::{Matrix, Scalar};
 use klnmf_io::Summary;
@@ -17,8 +18,17 @@ use std::process::ExitCode;
 pub struct Info {
     /// File with a matrix or a model
     file: PathBuf,
+    #[command(flatten)]
+    names: Names,
     /// Number of parts to compute the memory for
-    #[arg(long, short, value_name = "R", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        short = 'k',
+        visible_aliases = ["components", "topics"],
+        value_name = "R",
+        default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     rank: u32,
     /// Number format to compute the memory for
     #[arg(long, value_enum, default_value = "f64")]
@@ -33,7 +43,11 @@ pub struct Info {
 
 impl Info {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let found = klnmf_io::peek(&self.file)?;
+        let mut found = klnmf_io::peek(&self.file)?;
+        let shape = found.shape.map_or((0, 0), |(n, m)| (n as usize, m as usize));
+        let [rows, cols] = self.names.read(&self.file, shape)?;
+        found.row_names |= rows.is_some();
+        found.col_names |= cols.is_some();
         let mut facts = Map::new();
         facts.insert("kind".into(), json!(found.kind));
         facts.insert("shape".into(), found.shape.map_or(Value::Null, |(n, m)| json!([n, m])));
@@ -87,43 +101,56 @@ impl Info {
     }
 
     fn text(&self, found: &Summary, facts: &Map<String, Value>) -> String {
-        let mut text = format!("{}\n  kind       {}\n", self.file.display(), found.kind);
+        let mut lines = vec![("kind".to_owned(), found.kind.clone())];
+        let mut line = |key: &str, text: String| lines.push((key.to_owned(), text));
         if let Some((n, m)) = found.shape {
-            text += &format!("  shape      {n} × {m}\n");
+            line("shape", format!("{n} × {m}"));
         }
         if let Some(dtype) = &found.dtype {
-            text += &format!("  numbers    {dtype}\n");
+            line("numbers", dtype.clone());
         }
-        if found.row_names || found.col_names {
-            let which = match (found.row_names, found.col_names) {
-                (true, true) => "rows and columns",
-                (true, false) => "rows",
-                _ => "columns",
-            };
-            text += &format!("  names      of {which}\n");
+        match (found.row_names, found.col_names) {
+            (true, true) => line("names", "of rows and columns".into()),
+            (true, false) => line("names", "of rows".into()),
+            (false, true) => line("names", "of columns".into()),
+            (false, false) => {}
         }
         if let (Some(nnz), Some((n, m))) = (facts.get("nnz").and_then(Value::as_u64), found.shape) {
-            let share = 100.0 * nnz as f64 / (n as f64 * m as f64);
-            text += &format!("  non-zero   {nnz} ({share:.3} %), sum {}\n", facts["sum"]);
-            text += &format!("  empty      {} rows, {} columns\n", facts["empty_rows"], facts["empty_cols"]);
-            text += &format!("  usable     {}\n", facts["usable"].as_str().unwrap_or_default());
-            text += &format!(
-                "  memory     at most {} = {} in {} at rank {}\n",
-                facts["memory_formula"].as_str().unwrap_or_default(),
-                bytes(facts["memory"].as_f64().unwrap_or_default() as u128),
-                if self.precision == Precision::F32 { "f32" } else { "f64" },
-                self.rank
-            );
+            line("non-zero", format!("{nnz} ({} %)", six(100.0 * nnz as f64 / (n as f64 * m as f64))));
+            line("sum", shown(&facts["sum"]));
+            line("empty", format!("{} rows, {} columns", facts["empty_rows"], facts["empty_cols"]));
+            line("usable", shown(&facts["usable"]));
+            line("memory", self.memory(facts));
         }
         if let Some(metadata) = facts.get("metadata").and_then(Value::as_object) {
-            for (key, value) in metadata.iter().filter(|(key, value)| !value.is_null() && *key != "shape") {
-                text += &format!("  {key:<11} {}\n", value.as_str().map_or(value.to_string(), str::to_owned));
-            }
+            let told = metadata.iter().filter(|(key, value)| !value.is_null() && *key != "shape");
+            told.for_each(|(key, value)| line(key, shown(value)));
         }
         for array in &found.arrays {
-            text += &format!("  array      {} {} {:?}\n", array.name, array.dtype, array.shape);
+            line("array", format!("{} {} {:?}", array.name, array.dtype, array.shape));
         }
-        text
+        let width = lines.iter().map(|(key, _)| key.chars().count()).max().unwrap_or(0);
+        let rows = lines.iter().map(|(key, text)| format!("  {key:<width$}  {text}\n"));
+        format!("{}\n{}", self.file.display(), rows.collect::<String>())
+    }
+
+    fn memory(&self, facts: &Map<String, Value>) -> String {
+        format!(
+            "at most {} = {} in {} at rank {}",
+            shown(&facts["memory_formula"]),
+            bytes(facts["memory"].as_f64().unwrap_or_default() as u128),
+            if self.precision == Precision::F32 { "f32" } else { "f64" },
+            self.rank
+        )
+    }
+}
+
+/// A value as text; whole numbers in full, others with six significant digits.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => six(number.as_f64().unwrap_or_default()),
+        other => other.to_string(),
     }
 }
 

@@ -9,9 +9,11 @@ mod separate;
 mod solvers;
 mod topics;
 
-use crate::summary;
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use serde_json::{Map, Value};
+use crate::names::Names;
+use crate::{command_line, summary};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use serde_json::{Map, Value, json};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -28,7 +30,7 @@ use std::process::ExitCode;
 /// the name.
 #[derive(Parser)]
 #[command(name = "klnmf", version, max_term_width = 110)]
-pub struct Cli {
+struct Cli {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -44,18 +46,20 @@ enum Verb {
     Reproduce(reproduce::Reproduce),
 }
 
-impl Cli {
-    /// Runs the verb. The exit code is 0, or 130 after an interruption.
-    pub fn run(self) -> anyhow::Result<ExitCode> {
-        match self.verb {
-            Verb::Factorize(verb) => verb.run(),
-            Verb::Decompose(verb) => verb.run(),
-            Verb::Topics(verb) => verb.run(),
-            Verb::Separate(verb) => verb.run(),
-            Verb::Info(verb) => verb.run(),
-            Verb::Demo(verb) => verb.run(),
-            Verb::Reproduce(verb) => verb.run(),
-        }
+/// Runs a command line, whose first word is the program. The exit code is 0, or 130 after an interruption. A
+/// line that cannot be parsed ends the program.
+pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<ExitCode> {
+    let mut program = Cli::command();
+    let matches = program.try_get_matches_from_mut(words).unwrap_or_else(|why| why.exit());
+    let command = command_line::record(&program, &matches);
+    match Cli::from_arg_matches(&matches).unwrap_or_else(|why| why.exit()).verb {
+        Verb::Factorize(verb) => verb.run(&command),
+        Verb::Decompose(verb) => verb.run(&command),
+        Verb::Topics(verb) => verb.run(&command),
+        Verb::Separate(verb) => verb.run(),
+        Verb::Info(verb) => verb.run(),
+        Verb::Demo(verb) => verb.run(),
+        Verb::Reproduce(verb) => verb.run(),
     }
 }
 
@@ -68,6 +72,8 @@ pub struct Data {
     /// Transpose the file, which holds samples × features
     #[arg(long)]
     pub transpose: bool,
+    #[command(flatten)]
+    pub names: Names,
     /// Number format of V, W, H and the iterations of factorize; decompose and the gaps are always computed
     /// in f64 [default: f64; factorize with auto: mixed]
     #[arg(long, value_enum)]
@@ -75,6 +81,13 @@ pub struct Data {
     /// Number of threads; 0 means one per core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub threads: usize,
+}
+
+impl Data {
+    /// The files that are read.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.names.files().chain([&self.path]).cloned().collect()
+    }
 }
 
 /// Number formats.
@@ -125,6 +138,35 @@ impl Output {
         }
         summary::print(&text(&facts))
     }
+
+    /// Prints a note on standard error, unless it must be quiet.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            eprintln!("klnmf: note: {text}");
+        }
+    }
+}
+
+/// Tells that a smaller rank does as well.
+pub fn note_rank(output: &Output, (n, m): (usize, usize), rank: usize) {
+    if rank > n.min(m) {
+        let least = n.min(m);
+        output.note(&format!(
+            "rank {rank} is above min(rows, columns) = {least}, and {least} parts can already reproduce V \
+             exactly: choose a smaller rank if the parts are to mean something"
+        ));
+    }
+}
+
+/// A result as the metadata of a model: its facts without what differs between runs and machines, with the
+/// command and the settings that the facts do not hold.
+pub fn metadata(facts: &Map<String, Value>, command: &str, more: Value) -> String {
+    let mut metadata = facts.clone();
+    metadata.remove("seconds");
+    metadata.remove("threads");
+    metadata.extend(more.as_object().cloned().unwrap_or_default());
+    metadata.insert("command".into(), json!(command));
+    Value::Object(metadata).to_string()
 }
 
 /// The number of threads for `--threads`.

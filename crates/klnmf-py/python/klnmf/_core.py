@@ -48,6 +48,7 @@ def factorize(
     time_limit: float | None = None,
     seed: int = 0,
     threads: int | None = None,
+    n_jobs: int | None = None,
     inner: int | None = None,
     mixed: bool | None = None,
     rho: float | None = None,
@@ -56,6 +57,9 @@ def factorize(
     progress: bool = False,
 ) -> Result:
     """Factor V into parts W and weights H, both non-negative, so that D(V‖WH) is small.
+
+    The part with the largest share of W·H comes first. Parts of a given start, and all parts if only one
+    factor is updated, keep their order.
 
     The single-factor gaps `gap_w` and `gap_h` bound what changing W alone or H alone could still gain.
     The result depends on the start: try several seeds and keep the best.
@@ -90,6 +94,8 @@ def factorize(
         Seed of the random start. The same seed gives the same bits on any number of threads.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
     inner : int, optional
         Steps on each factor per iteration. The default depends on the solver.
     mixed : bool, optional
@@ -123,7 +129,8 @@ def factorize(
         W, H = pair(init)
         init = matched(V, "W", W, 0), matched(V, "H", H, 1)
     V = matrix(V)
-    start = _start(V, rank, init, count("seed", seed), thread_count(threads))
+    workers = thread_count(threads, n_jobs)
+    start = _start(V, rank, init, count("seed", seed), workers)
     max_iter = count("max_iter", max_iter)
 
     def say(info: Info) -> str:
@@ -143,7 +150,7 @@ def factorize(
             number("tol", tol),
             maybe_number("time_limit", time_limit),
             maybe_count("check_every", check_every),
-            thread_count(threads),
+            workers,
             maybe_number("rho", rho),
             hear,
         )
@@ -168,7 +175,13 @@ def _start(
 
 
 def init(
-    V: Any, rank: int, *, how: Init = "random", seed: int = 0, threads: int | None = None
+    V: Any,
+    rank: int,
+    *,
+    how: Init = "random",
+    seed: int = 0,
+    threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> tuple[NDArray, NDArray]:
     """Compute the start (W, H) that `factorize` would use.
 
@@ -184,6 +197,8 @@ def init(
         Seed of the random numbers.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
 
     Returns
     -------
@@ -199,7 +214,7 @@ def init(
     """
     V = matrix(V)
     rank = parts("rank", rank, V.shape)
-    return _klnmf.init(V, rank, word("how", how), count("seed", seed), thread_count(threads))
+    return _klnmf.init(V, rank, word("how", how), count("seed", seed), thread_count(threads, n_jobs))
 
 
 def decompose(
@@ -210,6 +225,7 @@ def decompose(
     max_iter: int = 5000,
     time_limit: float | None = None,
     threads: int | None = None,
+    n_jobs: int | None = None,
     progress: bool = False,
 ) -> Decomposition:
     """Find the best weights H of V for fixed parts W.
@@ -232,6 +248,8 @@ def decompose(
         Time limit in seconds.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
     progress : bool
         Show a bar (needs tqdm).
 
@@ -252,10 +270,12 @@ def decompose(
     """
     V, dictionary = matrices(V, W=matched(V, "W", W, 0))
     limits = number("tol", tol), count("max_iter", max_iter), maybe_number("time_limit", time_limit)
-    return solve(_klnmf.Decomposer(dictionary, thread_count(threads)), V, limits, progress)
+    return solve(_klnmf.Decomposer(dictionary, thread_count(threads, n_jobs)), V, limits, progress)
 
 
-def certificate(V: Any, W: ArrayLike, H: ArrayLike, *, threads: int | None = None) -> Certificate:
+def certificate(
+    V: Any, W: ArrayLike, H: ArrayLike, *, threads: int | None = None, n_jobs: int | None = None
+) -> Certificate:
     """Compute the divergence and the single-factor gaps of any factors, scikit-learn's for example.
 
     Parameters
@@ -268,6 +288,8 @@ def certificate(V: Any, W: ArrayLike, H: ArrayLike, *, threads: int | None = Non
         Non-negative. Its columns are matched with those of V in the same way.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
 
     Returns
     -------
@@ -281,7 +303,7 @@ def certificate(V: Any, W: ArrayLike, H: ArrayLike, *, threads: int | None = Non
     0.0
     """
     arrays = matrices(V, W=matched(V, "W", W, 0), H=matched(V, "H", H, 1))
-    return Certificate(*_klnmf.certificate(*arrays, thread_count(threads)))
+    return Certificate(*_klnmf.certificate(*arrays, thread_count(threads, n_jobs)))
 
 
 def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArray, NDArray]:
@@ -321,7 +343,7 @@ def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArr
     return _klnmf.grow(left, right, rank, count("seed", seed))
 
 
-def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
+def memory(V: Any, rank: int, *, threads: int | None = None, n_jobs: int | None = None) -> Memory:
     """Compute an upper bound of the memory that `factorize` needs.
 
     Parameters
@@ -332,6 +354,8 @@ def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
         Number of parts.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
 
     Returns
     -------
@@ -349,7 +373,7 @@ def memory(V: Any, rank: int, *, threads: int | None = None) -> Memory:
         V = np.asarray(V)
         V = V if V.ndim != 2 or V.dtype.kind == "f" else np.empty(V.shape, precision("V", V.dtype))
     V = matrix(V)
-    return Memory(*_klnmf.memory(V, parts("rank", rank, V.shape), thread_count(threads)))
+    return Memory(*_klnmf.memory(V, parts("rank", rank, V.shape), thread_count(threads, n_jobs)))
 
 
 def check_memory(V: Any, rank: int, threads: int) -> None:

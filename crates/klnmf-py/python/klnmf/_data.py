@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -155,9 +156,19 @@ def word(name: str, value: Any) -> str:
     return value
 
 
-def threads(value: Any) -> int:
-    """None for one thread per core."""
-    return 0 if value is None else count("threads", value)
+def threads(value: Any, n_jobs: Any = None) -> int:
+    """The number of threads, 0 for one per core, from `threads` and scikit-learn's `n_jobs`."""
+    given = None if value is None else count("threads", value)
+    if n_jobs is None:
+        return given or 0
+    jobs = count("n_jobs", n_jobs, least=-(2**63))
+    if jobs == 0:
+        raise ValueError("n_jobs = 0: give a number of threads, or -1 for one per core")
+    cores = os.cpu_count() or 1
+    workers = jobs if jobs > 0 else 0 if jobs == -1 else max(cores + 1 + jobs, 1)
+    if given is not None and (given or cores) != (workers or cores):
+        raise ValueError(f"threads = {given} and n_jobs = {jobs} are two names of one option: give one")
+    return workers
 
 
 @contextmanager

@@ -60,6 +60,8 @@ class Decomposer(Prepared):
         The dictionary. It is copied, so later changes of the array have no effect.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
 
     Examples
     --------
@@ -72,11 +74,11 @@ class Decomposer(Prepared):
     [20.0, 30.0]
     """
 
-    def __init__(self, W: ArrayLike, threads: int | None = None) -> None:
+    def __init__(self, W: ArrayLike, threads: int | None = None, *, n_jobs: int | None = None) -> None:
         # Data frames match their rows by label.
         given: Any = W
         self._frame = given.copy() if is_frame(given) else None
-        super().__init__(given, thread_count(threads))
+        super().__init__(given, thread_count(threads, n_jobs))
         self._in(self._W.dtype)
 
     @property

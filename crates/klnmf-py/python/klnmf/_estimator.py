@@ -93,7 +93,7 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _prepared(self, make: Callable[[NDArray, int], P]) -> P:
         """The object that `make` prepares from the components; reused if they have not changed."""
-        W, threads = self.components_.T, thread_count(self.threads)
+        W, threads = self.components_.T, thread_count(self.threads, self.n_jobs)
         found: Any = _PREPARED.get(self)
         if found is None or type(found) is not make or not found._is_of(W, threads):
             # The old one is dropped first, so that there are never two.

@@ -62,6 +62,8 @@ class KLNMF(Factors):
         Seed. An int has the same effect as in `klnmf.factorize` and the program.
     threads : int, optional
         Number of threads; one per core by default. The result does not depend on it.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
     callback : callable, optional
         Receives a `klnmf.Info` every ten iterations of `fit`. Returning True stops it. There, W are the
         components and H the weights.
@@ -71,7 +73,8 @@ class KLNMF(Factors):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Rows that are not zero sum to 1.
+        Rows that are not zero sum to 1. The one with the largest share of the fit comes first, unless `init`
+        or `warm_start` gives an order.
     reconstruction_err_ : float
         √(2·divergence), scikit-learn's measure.
     divergence_ : float
@@ -120,6 +123,7 @@ class KLNMF(Factors):
         warm_start: bool = False,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callable[[Info], Any] | None = None,
         progress: bool = False,
     ) -> None:
@@ -134,6 +138,7 @@ class KLNMF(Factors):
         self.warm_start = warm_start
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
         self.progress = progress
 
@@ -170,6 +175,7 @@ class KLNMF(Factors):
                 time_limit=self.time_limit,
                 seed=self._seed(),
                 threads=self.threads,
+                n_jobs=self.n_jobs,
                 callback=self.callback,
                 progress=self.progress,
             )
@@ -225,7 +231,7 @@ class KLNMF(Factors):
         if components is self.components_:
             found = self._prepared(Decomposer).decompose(X.T, **limits)
         else:
-            found = decompose(X.T, components.T, threads=self.threads, **limits)
+            found = decompose(X.T, components.T, threads=self.threads, n_jobs=self.n_jobs, **limits)
         warn_of_rows(found.unconverged, len(found.gaps), self.transform_tol)
         return replace(found, divergences=np.where(beyond, np.inf, found.divergences))
 
@@ -249,7 +255,7 @@ class KLNMF(Factors):
         # A feature that no component had gets a little of each; otherwise X could not be explained.
         unknown = components.sum(axis=0) == 0
         components[:, unknown] = 1 / X.shape[1]
-        weights = decompose(X.T, components.T, tol=1e-3, threads=self.threads).H
+        weights = decompose(X.T, components.T, tol=1e-3, threads=self.threads, n_jobs=self.n_jobs).H
         return grow(components.T, weights, rank, seed=self._seed())
 
     def _keep(self, found: Result) -> None:

@@ -81,7 +81,10 @@ class Result:
     """A factorisation V ≈ WH with its single-factor gaps."""
 
     W: NDArray
-    """The parts, features × parts. Columns that are not zero sum to 1, unless one factor was fixed."""
+    """The parts, features × parts. Columns that are not zero sum to 1, unless one factor was fixed.
+
+    The part with the largest share of W·H comes first, unless the start was given.
+    """
     H: NDArray
     """The weights, parts × samples."""
     info: Info

@@ -25,6 +25,7 @@ def spectrogram(
     window: int | None = None,
     hop: int | None = None,
     threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
     """Compute the power spectrogram that `separate` uses, bins × frames.
 
@@ -38,6 +39,8 @@ def spectrogram(
         Length and distance of the windows in samples; 23.2 ms and half of that by default.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
 
     Returns
     -------
@@ -50,7 +53,7 @@ def spectrogram(
     (94, 88)
     """
     window, hop = _lengths(sr, window, hop)
-    return _klnmf.spectrogram(_channels(y), _rate(sr), window, hop, thread_count(threads))
+    return _klnmf.spectrogram(_channels(y), _rate(sr), window, hop, thread_count(threads, n_jobs))
 
 
 def separate(
@@ -65,6 +68,7 @@ def separate(
     window: int | None = None,
     hop: int | None = None,
     threads: int | None = None,
+    n_jobs: int | None = None,
     **options: Any,
 ) -> Separation:
     """Split a sound into stems that add up to it.
@@ -96,6 +100,8 @@ def separate(
         Length and distance of the windows in samples; 23.2 ms and half of that by default.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
     **options
         Passed to `factorize`, or to `decompose` if nothing is learned from the sound. With `train`, they
         apply to its recordings as well, and the defaults are those of the program: `tol` is 0 for these and
@@ -127,19 +133,20 @@ def separate(
     channels = _channels(y)
     window, hop = _lengths(sr, window, hop)
     n_components = maybe_count("n_components", n_components)
+    workers = thread_count(threads, n_jobs)
     if train is not None:
         if dictionaries is not None:
             raise TypeError("train and dictionaries are both given: give one of them")
         learning = _rate(sr), window, hop, count("per_source", per_source, 1)
-        dictionaries, options = _learn(train, learning, n_components, {"threads": threads, **options})
-    V = _klnmf.spectrogram(channels, _rate(sr), window, hop, thread_count(threads))
+        dictionaries, options = _learn(train, learning, n_components, {"threads": workers, **options})
+    V = _klnmf.spectrogram(channels, _rate(sr), window, hop, workers)
     known = _known(dictionaries, len(V))
-    model = _model(V, known, n_components, {"threads": threads, **options})
+    model = _model(V, known, n_components, {"threads": workers, **options})
     names = _names(dictionaries, n_components or 0, groups)
     W = model.W if isinstance(model, Result) else np.hstack(known)
     lengths = [part.shape[1] for part in known] + [1] * (n_components or 0)
     groups = _runs(lengths) if groups is None else [[count("groups", k) for k in group] for group in groups]
-    stems = _klnmf.wiener(channels, _rate(sr), window, hop, W, model.H, groups, thread_count(threads))
+    stems = _klnmf.wiener(channels, _rate(sr), window, hop, W, model.H, groups, workers)
     if np.ndim(y) == 1:
         stems = stems[:, 0]
     if getattr(y, "dtype", None) == np.float32:

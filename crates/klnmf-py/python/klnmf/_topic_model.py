@@ -48,6 +48,8 @@ class TopicModel(Factors):
         Seed. An int has the same effect as in `klnmf.topics` and the program.
     threads : int, optional
         Number of threads; one per core by default. The result does not depend on it.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
     callback : callable, optional
         Receives a `klnmf.TopicInfo` every ten iterations of `fit`. Returning True stops it.
     progress : bool
@@ -98,6 +100,7 @@ class TopicModel(Factors):
         warm_start: bool = False,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callable[[TopicInfo], Any] | None = None,
         progress: bool = False,
     ) -> None:
@@ -112,6 +115,7 @@ class TopicModel(Factors):
         self.warm_start = warm_start
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
         self.progress = progress
 
@@ -145,6 +149,7 @@ class TopicModel(Factors):
             time_limit=self.time_limit,
             seed=self._seed(),
             threads=self.threads,
+            n_jobs=self.n_jobs,
             callback=self.callback,
             progress=self.progress,
         )
@@ -260,6 +265,7 @@ class TopicModel(Factors):
                 topic_prior=self.topic_prior,
                 weights_tol=self.weights_tol,
                 threads=self.threads,
+                n_jobs=self.n_jobs,
                 progress=self.progress,
             )
         warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
@@ -276,6 +282,13 @@ class TopicModel(Factors):
         # A word that no topic had gets a little of each; otherwise X could not be explained.
         words = before.astype(np.float64)
         words[:, words.sum(axis=0) == 0] = 1 / X.shape[1]
-        found = topic_weights(X, words, topic_prior=self.topic_prior, weights_tol=1e-3, threads=self.threads)
+        found = topic_weights(
+            X,
+            words,
+            topic_prior=self.topic_prior,
+            weights_tol=1e-3,
+            threads=self.threads,
+            n_jobs=self.n_jobs,
+        )
         sizes = np.asarray(X.sum(axis=1), dtype=np.float64).reshape(-1, 1)
         return found.weights * sizes, words

@@ -46,6 +46,7 @@ def topics(
     time_limit: float | None = None,
     seed: int = 0,
     threads: int | None = None,
+    n_jobs: int | None = None,
     callback: Callable[[TopicInfo], Any] | None = None,
     progress: bool = False,
 ) -> Topics:
@@ -77,6 +78,8 @@ def topics(
         Seed of the random start.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
     callback : callable, optional
         Receives a `TopicInfo` every ten iterations. Returning True stops the work.
     progress : bool
@@ -98,7 +101,8 @@ def topics(
     True
     """
     V = matrix(counts, np.float64, "counts").T
-    W, H = _start(counts, V, n_topics, init, count("seed", seed), thread_count(threads))
+    workers = thread_count(threads, n_jobs)
+    W, H = _start(counts, V, n_topics, init, count("seed", seed), workers)
     max_iter = count("max_iter", max_iter)
 
     def say(info: TopicInfo) -> str:
@@ -116,7 +120,7 @@ def topics(
             number("tol", tol),
             number("weights_tol", weights_tol),
             maybe_number("time_limit", time_limit),
-            thread_count(threads),
+            workers,
             hear,
         )
     return _packed(V, found, weights, iterations, np.array(trace, TRACE), status)
@@ -161,6 +165,7 @@ def topic_weights(
     weights_tol: float = 1e-6,
     time_limit: float | None = None,
     threads: int | None = None,
+    n_jobs: int | None = None,
     progress: bool = False,
 ) -> Topics:
     """Find the weights of documents for given topics, each with an optimality gap.
@@ -181,6 +186,8 @@ def topic_weights(
         Time limit in seconds.
     threads : int, optional
         Number of threads; one per core by default.
+    n_jobs : int, optional
+        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
     progress : bool
         Show a bar (needs tqdm).
 
@@ -198,7 +205,7 @@ def topic_weights(
     V = matrix(counts, np.float64, "counts").T
     W = _words(counts, V, topics)
     prior, tol = number("topic_prior", topic_prior), number("weights_tol", weights_tol)
-    limit, workers = maybe_number("time_limit", time_limit), thread_count(threads)
+    limit, workers = maybe_number("time_limit", time_limit), thread_count(threads, n_jobs)
     with turned(*NAMES), counting(progress, V.shape[1], "document") as hear:
         found = _klnmf.topic_weights(V, W, prior, tol, limit, workers, hear)
     return _of_documents(V, W, found)

@@ -1,5 +1,6 @@
 //! The input of `klnmf topics`: texts to be counted, or counts.
 
+use crate::names::{Names, read_lines};
 use anyhow::{Context, bail};
 use clap::Args;
 use klnmf::{Mat, Scalar, Sparse};
@@ -20,12 +21,14 @@ pub struct Input {
     /// Column or field that holds the names of the documents
     #[arg(long, value_name = "NAME")]
     id: Option<String>,
-    /// File with the words of a matrix of counts, one per line
+    /// File with the words of a matrix of counts, one per line; its length tells which side they name
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
     /// File with the names of the documents of a matrix, one per line
     #[arg(long, value_name = "FILE")]
     titles: Option<PathBuf>,
+    #[command(flatten)]
+    names: Names,
     /// Read the .csv or .tsv file as a matrix of counts, with names
     #[arg(long)]
     counts: bool,
@@ -33,10 +36,11 @@ pub struct Input {
     #[arg(long)]
     transpose: bool,
     /// Minimum number of documents of a word, or a share such as 0.01 or 1%; rarer words are left out
-    /// [default: 2]
+    /// [default: 2; for a matrix: any]
     #[arg(long, value_name = "DOCUMENTS", conflicts_with = "model")]
     min_df: Option<String>,
-    /// Maximum number of documents of a word, or a share; more common words are left out [default: 50%]
+    /// Maximum number of documents of a word, or a share; more common words are left out [default: 50%;
+    /// for a matrix: any]
     #[arg(long, value_name = "DOCUMENTS", conflicts_with = "model")]
     max_df: Option<String>,
     /// Words to leave out: none, english, or a file with one word per line [default: none]
@@ -111,22 +115,25 @@ impl Input {
         self.path.file_name().map_or_else(|| self.name(), |name| name.to_string_lossy().into())
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The files that are read, as far as their names are known.
     pub fn files(&self) -> Vec<PathBuf> {
-        [Some(&self.path), self.vocabulary.as_ref(), self.titles.as_ref()]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect()
+        let known = [Some(&self.path), self.vocabulary.as_ref(), self.titles.as_ref()];
+        known.into_iter().flatten().chain(self.names.files()).cloned().collect()
     }
 
     /// The corpus of a new model.
     pub fn read(&self) -> anyhow::Result<Corpus> {
         if self.is_matrix() {
-            return self.read_matrix();
+            let mut corpus = self.read_matrix()?;
+            self.select_words(&mut corpus)?;
+            return Ok(corpus);
         }
         let documents = self.read_documents()?;
-        let options = self.count_options()?;
+        let options = self.count_options(Frequency::Documents(2), Frequency::Share(0.5))?;
         let counted = klnmf_text::Corpus::count(&documents, &options).with_context(|| self.name())?;
         let mut notes = documents.notes;
         notes.extend(left_out(&counted.dropped));
@@ -183,38 +190,32 @@ impl Input {
     }
 
     fn read_documents(&self) -> anyhow::Result<Documents> {
-        if self.titles.is_some() {
+        if self.titles.is_some() || self.names.files().next().is_some() {
             bail!(
-                "--titles is for a matrix of counts: texts are named by their files, lines or --id; leave \
-                 it out"
+                "--titles, --row-names and --column-names are for a matrix of counts: texts are named by \
+                 their files, lines or --id; leave them out"
             );
         }
         let options = ReadOptions { column: self.column.clone(), id: self.id.clone() };
         Ok(klnmf_text::read_documents(&self.path, &options)?)
     }
 
-    fn count_options(&self) -> anyhow::Result<CountOptions> {
+    fn count_options(&self, min_df: Frequency, max_df: Frequency) -> anyhow::Result<CountOptions> {
         let frequency = |option: &str, text: &Option<String>, default: Frequency| match text {
             None => Ok(default),
             Some(text) => text.parse::<Frequency>().with_context(|| option.to_owned()),
         };
         Ok(CountOptions {
-            min_df: frequency("--min-df", &self.min_df, Frequency::Documents(2))?,
-            max_df: frequency("--max-df", &self.max_df, Frequency::Share(0.5))?,
+            min_df: frequency("--min-df", &self.min_df, min_df)?,
+            max_df: frequency("--max-df", &self.max_df, max_df)?,
             stop_words: StopWords::parse(self.stop_words.as_deref().unwrap_or("none"))?,
             max_words: self.max_words,
         })
     }
 
     fn read_matrix(&self) -> anyhow::Result<Corpus> {
-        let given = [&self.min_df, &self.max_df, &self.stop_words].into_iter().any(|option| option.is_some());
-        if given || self.max_words.is_some() {
-            bail!(
-                "--min-df, --max-df, --max-words and --stop-words are for texts; a matrix is used as it is: \
-                 leave them out"
-            );
-        }
-        let table = klnmf_io::read::<f64>(&self.path)?;
+        let mut table = klnmf_io::read::<f64>(&self.path)?;
+        self.names.apply(&self.path, &mut table)?;
         table.matrix.view().check().map_err(|why| klnmf_io::Error::matrix(&self.path, why))?;
         let words = self.vocabulary.as_deref().map(read_lines).transpose()?;
         let table = self.words_by_documents(table, words.as_ref().map(Vec::len))?;
@@ -240,6 +241,26 @@ impl Input {
             unknown: 0,
             notes: Vec::new(),
         })
+    }
+
+    /// Leaves words out of a matrix of counts, if there is an option that says so.
+    fn select_words(&self, corpus: &mut Corpus) -> anyhow::Result<()> {
+        let given = [&self.min_df, &self.max_df, &self.stop_words].into_iter().any(|option| option.is_some());
+        if !given && self.max_words.is_none() {
+            return Ok(());
+        }
+        if self.stop_words.is_some() && !corpus.named {
+            bail!("--stop-words: the words of {} have no names; give its --vocabulary", self.name());
+        }
+        let options = self.count_options(Frequency::Documents(1), Frequency::Share(1.0))?;
+        let (kept, dropped) =
+            options.select(corpus.counts.view(), &corpus.words).with_context(|| self.name())?;
+        let mut places = vec![None; corpus.words.len()];
+        kept.iter().enumerate().for_each(|(place, &row)| places[row] = Some(place));
+        corpus.pick(kept.len(), |row| places[row])?;
+        corpus.words = kept.iter().map(|&row| std::mem::take(&mut corpus.words[row])).collect();
+        corpus.notes.extend(left_out(&dropped));
+        Ok(())
     }
 
     /// Transposes the matrix if needed, so that its rows are the words. The length of the vocabulary decides,
@@ -290,7 +311,7 @@ impl Corpus {
         if rows.iter().all(Option::is_none) {
             bail!("{} has none of the words of the input: give the right --vocabulary", path.display());
         }
-        self.pick(n, |i| rows[i])?;
+        self.unknown += self.pick(n, |i| rows[i])?;
         self.words = names.to_vec();
         self.named = true;
         Ok(self)
@@ -300,21 +321,21 @@ impl Corpus {
     pub fn leave_out(&mut self, topics: &Mat<f64>) -> anyhow::Result<()> {
         let sums = topics.row_sums();
         if sums.contains(&0.0) {
-            self.pick(sums.len(), |i| (sums[i] > 0.0).then_some(i))?;
+            self.unknown += self.pick(sums.len(), |i| (sums[i] > 0.0).then_some(i))?;
         }
         Ok(())
     }
 
-    /// Moves every row to its position among n. Rows without a position are counted as unknown.
-    fn pick(&mut self, n: usize, place: impl Fn(usize) -> Option<usize>) -> anyhow::Result<()> {
+    /// Moves every row to its position among n. Rows without a position are left out; the number of their
+    /// occurrences is returned.
+    fn pick(&mut self, n: usize, place: impl Fn(usize) -> Option<usize>) -> anyhow::Result<usize> {
         let (before, counts) = (self.counts.view().sum(), self.counts.view());
         let known: klnmf::Result<_> = Sparse::from_triplets(n, counts.cols(), klnmf::Order::Columns, |put| {
             let mut known = counts.entries().filter_map(|(i, j, x)| place(i).map(|row| (row, j, x)));
             known.try_for_each(|(i, j, x)| put(i, j, x))
         });
         self.counts = Stored::Sparse(known?);
-        self.unknown += (before - self.counts.view().sum()).round() as usize;
-        Ok(())
+        Ok((before - self.counts.view().sum()).round() as usize)
     }
 }
 
@@ -329,12 +350,4 @@ fn left_out(dropped: &klnmf_text::Dropped) -> Option<String> {
     let reasons: Vec<String> =
         reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
     (!reasons.is_empty()).then(|| format!("words left out of the vocabulary: {}", reasons.join(", ")))
-}
-
-/// The lines of a small file, without line ends.
-fn read_lines(path: &Path) -> anyhow::Result<Vec<String>> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let not_text = || format!("{}: this is not a text file; give one with one name per line", path.display());
-    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).with_context(not_text)?;
-    Ok(text.trim_start_matches('\u{feff}').lines().map(|line| line.trim_end().to_owned()).collect())
 }

@@ -3,10 +3,11 @@
 mod corpus;
 mod report;
 mod tables;
+mod told;
 
-use super::{Output, parse_seconds, solvers, thread_count};
+use super::{Output, metadata, note_rank, parse_seconds, solvers, thread_count};
 use crate::out_folder::OutFolder;
-use crate::{interrupt, progress, summary};
+use crate::{input, interrupt, progress, summary};
 use anyhow::Context;
 use clap::Args;
 use corpus::{Corpus, Input};
@@ -44,7 +45,14 @@ pub struct Topics {
     #[command(flatten)]
     input: Input,
     /// Number of topics
-    #[arg(long, short = 'k', value_name = "K", required_unless_present = "model", conflicts_with = "model")]
+    #[arg(
+        long,
+        short = 'k',
+        visible_aliases = ["rank", "components"],
+        value_name = "K",
+        required_unless_present = "model",
+        conflicts_with = "model"
+    )]
     topics: Option<usize>,
     /// Model whose topics to use; only the weights of the documents are found
     #[arg(long, value_name = "FILE")]
@@ -115,11 +123,8 @@ pub struct Topics {
 /// W and H to start from.
 type Start = (klnmf::Mat<f64>, klnmf::Mat<f64>);
 
-/// The largest number of topics listed on the terminal.
-const MOST_LINES: usize = 30;
-
 impl Topics {
-    pub fn run(self) -> anyhow::Result<ExitCode> {
+    pub fn run(self, command: &str) -> anyhow::Result<ExitCode> {
         anyhow::ensure!(
             (0.0..1.0).contains(&self.held_out),
             "--held-out {}: give a share from 0 to below 1",
@@ -127,8 +132,8 @@ impl Topics {
         );
         let settings = self.settings()?;
         match &self.model {
-            Some(path) => self.weigh(path, settings),
-            None => self.fit(settings),
+            Some(path) => self.weigh(path, settings, command),
+            None => self.fit(settings, command),
         }
     }
 
@@ -156,7 +161,7 @@ impl Topics {
     }
 
     /// Finds topics.
-    fn fit(&self, settings: TopicSettings) -> anyhow::Result<ExitCode> {
+    fn fit(&self, settings: TopicSettings, command: &str) -> anyhow::Result<ExitCode> {
         let k = self.topics.context("--topics is missing: give the number of topics")?;
         anyhow::ensure!(k > 0, "--topics 0: give at least 1");
         let folder = OutFolder::new(
@@ -164,13 +169,17 @@ impl Topics {
             &self.input.files(),
             &["model.npz", "topics.csv", "documents.csv", "report.html"],
         )?;
+        interrupt::nothing_to_save();
         let corpus = self.input.read()?;
         let v = corpus.counts.view();
         klnmf::check_rank(v, k).with_context(|| self.input.name())?;
+        input::check_memory(self.input.path(), v, k, self.threads, beyond(v, k))?;
+        note_rank(&self.output, (v.rows(), v.cols()), k);
         folder.create()?;
         let begun = Instant::now();
         let bar = progress::bar(self.max_iter, self.output.quiet);
         let mut watch = |info: &TopicInfo| {
+            interrupt::something_to_save();
             bar.set_position(info.iteration as u64);
             bar.set_message(format!("objective {:.6e}", info.objective));
             ControlFlow::Continue(())
@@ -189,8 +198,9 @@ impl Topics {
         let seconds = begun.elapsed().as_secs_f64();
 
         let top = tables::Top::new(&corpus, &found, self.top);
-        let facts = self.facts(&corpus, &found, &top, held_out, seconds, &settings);
-        klnmf_io::write_model(&folder.file("model.npz"), &model(&corpus, &found, &facts))?;
+        let mut facts = self.facts(&corpus, &found, &top, held_out, seconds, &settings);
+        let metadata = metadata(&facts, command, json!({ "kind": "topics" }));
+        klnmf_io::write_model(&folder.file("model.npz"), &model(&corpus, &found, metadata))?;
         tables::write_topics(&folder.file("topics.csv"), &corpus, &top)?;
         tables::write_documents(&folder.file("documents.csv"), &corpus, &found.weights)?;
         let report = report::Report {
@@ -201,6 +211,10 @@ impl Topics {
             facts: &facts,
         };
         report.write(&folder.file("report.html"), self.top)?;
+        if let Some(note) = top.common_words(&corpus) {
+            self.output.note(&note);
+        }
+        facts.insert("command".into(), json!(command));
         self.tell(&corpus, &top, facts)?;
         Ok(exit_code(found.status))
     }
@@ -238,13 +252,14 @@ impl Topics {
     }
 
     /// Weights of new documents for the topics of a model.
-    fn weigh(&self, path: &Path, mut settings: TopicSettings) -> anyhow::Result<ExitCode> {
+    fn weigh(&self, path: &Path, mut settings: TopicSettings, command: &str) -> anyhow::Result<ExitCode> {
+        interrupt::nothing_to_save();
         let model = klnmf_io::read_model::<f64>(path).with_context(|| {
             format!("--model {}: give a model.npz written by klnmf topics", path.display())
         })?;
-        let metadata: Value = serde_json::from_str(&model.metadata).unwrap_or_default();
+        let fitted: Value = serde_json::from_str(&model.metadata).unwrap_or_default();
         if self.topic_prior.is_none() {
-            settings.topic_prior = metadata["topic_prior"].as_f64().unwrap_or(0.0);
+            settings.topic_prior = fitted["topic_prior"].as_f64().unwrap_or(0.0);
         }
         let folder = OutFolder::new(
             self.out(),
@@ -257,13 +272,16 @@ impl Topics {
         let v = corpus.counts.view();
         let begun = Instant::now();
         let bar = progress::bar(v.cols(), self.output.quiet);
+        interrupt::something_to_save();
         let found = klnmf::topic_weights(v, &model.w, &settings, &|done| bar.set_position(done as u64));
         bar.finish_and_clear();
         let found = found.with_context(|| self.input.name())?;
-        let facts = self.weight_facts(&corpus, &found, begun.elapsed().as_secs_f64(), &settings);
+        let mut facts = self.weight_facts(&corpus, &found, begun.elapsed().as_secs_f64(), &settings);
         tables::write_documents(&folder.file("documents.csv"), &corpus, &found)?;
-        let written = weights_model(&corpus, &model, &found, &facts);
+        let metadata = metadata(&facts, command, json!({ "kind": "topics" }));
+        let written = weights_model(&corpus, &model, &found, metadata);
         klnmf_io::write_model(&folder.file("weights.npz"), &written)?;
+        facts.insert("command".into(), json!(command));
         self.tell_weights(&corpus, &found, facts)?;
         Ok(exit_code(found.status))
     }
@@ -298,110 +316,25 @@ impl Topics {
         seconds: f64,
         settings: &TopicSettings,
     ) -> Map<String, Value> {
-        let words: f64 = corpus.counts.view().sum();
+        let (sum, gap): (f64, f64) = (corpus.counts.view().sum(), found.gaps.iter().sum());
         let object = json!({
             "status": summary::status(found.status),
             "seconds": seconds,
             "documents": corpus.documents.len(),
             "vocabulary": corpus.words.len(),
-            "words": words,
+            "sum": sum,
             "unknown_words": corpus.unknown,
-            "perplexity": summary::number(found.perplexity(words)),
-            "gap": summary::number(found.gaps.iter().sum()),
+            "perplexity": summary::number(found.perplexity(sum)),
+            "gap": summary::number(gap),
+            "relative_gap": summary::number(if sum > 0.0 { gap / sum } else { gap }),
             "largest_gap": summary::number(found.gaps.iter().copied().fold(0.0, f64::max)),
             "unconverged": found.unconverged,
             "topic_prior": settings.topic_prior,
             "threads": thread_count(self.threads),
+            "version": env!("CARGO_PKG_VERSION"),
         });
         object.as_object().cloned().unwrap_or_default()
     }
-
-    fn tell(&self, corpus: &Corpus, top: &tables::Top, facts: Map<String, Value>) -> anyhow::Result<()> {
-        self.output.print(facts, |facts| {
-            let mut text = corpus.text();
-            for topic in top.topics.iter().take(MOST_LINES) {
-                let words: Vec<&str> =
-                    topic.by_relevance.iter().take(8).map(|w| corpus.words[w.row].as_str()).collect();
-                text += &format!("{:>4} {:>5.1} % {}\n", topic.number, 100.0 * topic.share, words.join(" "));
-            }
-            if top.topics.len() > MOST_LINES {
-                text += &format!("             and {} more, in topics.csv\n", top.topics.len() - MOST_LINES);
-            }
-            let number = |key: &str| facts[key].as_f64();
-            text += &format!(
-                "fit          {} after {} iterations in {:.1} s, perplexity {:.1}\n",
-                facts["status"].as_str().unwrap_or_default().replace('_', " "),
-                facts["iterations"],
-                number("seconds").unwrap_or_default(),
-                number("perplexity").unwrap_or(f64::INFINITY)
-            );
-            if let Some(line) = self.held_out_text(facts) {
-                text += &format!("held out     {line}\n");
-            }
-            if let Some(coherence) = number("coherence") {
-                text += &format!("coherence    {coherence:.3} (mean NPMI of the top words)\n");
-            }
-            text += &certificate_text(facts);
-            text += &format!(
-                "results      {}: model.npz, topics.csv, documents.csv, report.html\n",
-                self.out().display()
-            );
-            text
-        })
-    }
-
-    fn held_out_text(&self, facts: &Map<String, Value>) -> Option<String> {
-        let share = 100.0 * self.held_out;
-        match facts["held_out_perplexity"].as_f64() {
-            Some(perplexity) => {
-                Some(format!("perplexity {perplexity:.1} on {share:.0} % of the words, held out"))
-            }
-            None if facts["held_out_measured"].as_bool() == Some(true) => {
-                Some("perplexity infinite: some words are in no topic; use a --word-prior above 0".into())
-            }
-            None => None,
-        }
-    }
-
-    fn tell_weights(
-        &self,
-        corpus: &Corpus,
-        found: &Weights,
-        facts: Map<String, Value>,
-    ) -> anyhow::Result<()> {
-        self.output.print(facts, |facts| {
-            let mut text = corpus.text();
-            text += &format!(
-                "weights      {} topics in {:.2} s, perplexity {:.1}\n",
-                found.weights.rows(),
-                facts["seconds"].as_f64().unwrap_or_default(),
-                facts["perplexity"].as_f64().unwrap_or(f64::INFINITY)
-            );
-            text += &certificate_text(facts);
-            text += &format!("results      {}: documents.csv, weights.npz\n", self.out().display());
-            text
-        })
-    }
-}
-
-/// What the gaps bound.
-fn likelihood(facts: &Map<String, Value>) -> &'static str {
-    if facts["topic_prior"].as_f64() == Some(0.0) { "log-likelihood" } else { "log-posterior" }
-}
-
-fn certificate_text(facts: &Map<String, Value>) -> String {
-    let number = |key: &str| facts[key].as_f64().unwrap_or(f64::INFINITY);
-    let mut text = format!(
-        "gap          for these topics, other weights can raise a document's {} by at most {:.1e} nats (sum \
-         {:.1e})\n",
-        likelihood(facts),
-        number("largest_gap"),
-        number("gap")
-    );
-    if number("unconverged") > 0.0 {
-        text += &format!("note         {} documents have a gap above the tolerance\n", facts["unconverged"]);
-    }
-    text
 }
 
 /// Distributions mixed with 1 % of the even one.
@@ -418,21 +351,18 @@ fn exit_code(status: Status) -> ExitCode {
     if status == Status::Stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS }
 }
 
-/// The facts as the metadata of a model: those that do not change between runs.
-fn metadata(facts: &Map<String, Value>) -> String {
-    let mut metadata = facts.clone();
-    metadata.remove("seconds");
-    metadata.remove("threads");
-    metadata.insert("kind".into(), json!("topics"));
-    metadata.insert("klnmf".into(), json!(env!("CARGO_PKG_VERSION")));
-    Value::Object(metadata).to_string()
+/// Bytes that topics need beside a factorisation: the counts without the held-out words, and with the
+/// pseudo-counts of every topic in every document, and the topics with the identity below them.
+fn beyond(v: klnmf::Matrix<'_, f64>, k: usize) -> u128 {
+    let (n, m, k) = (v.rows() as u128, v.cols() as u128, k as u128);
+    2 * v.bytes() as u128 + 2 * 16 * m * k + 3 * 8 * (n + k) * k
 }
 
-fn model(corpus: &Corpus, found: &TopicModel, facts: &Map<String, Value>) -> Model<f64> {
+fn model(corpus: &Corpus, found: &TopicModel, metadata: String) -> Model<f64> {
     Model {
         w: found.topics.clone(),
         h: found.weights.weights.clone(),
-        metadata: metadata(facts),
+        metadata,
         row_names: corpus.named.then(|| corpus.words.clone()),
         col_names: Some(corpus.documents.clone()),
         part_names: None,
@@ -440,16 +370,11 @@ fn model(corpus: &Corpus, found: &TopicModel, facts: &Map<String, Value>) -> Mod
     }
 }
 
-fn weights_model(
-    corpus: &Corpus,
-    model: &Model<f64>,
-    found: &Weights,
-    facts: &Map<String, Value>,
-) -> Model<f64> {
+fn weights_model(corpus: &Corpus, model: &Model<f64>, found: &Weights, metadata: String) -> Model<f64> {
     Model {
         w: model.w.clone(),
         h: found.weights.clone(),
-        metadata: metadata(facts),
+        metadata,
         row_names: corpus.named.then(|| corpus.words.clone()),
         col_names: Some(corpus.documents.clone()),
         part_names: None,

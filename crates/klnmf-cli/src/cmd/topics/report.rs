@@ -68,7 +68,7 @@ impl Report<'_> {
     fn certificate(&self) -> String {
         format!(
             "for these topics, other weights can raise a document's {} by at most {:.1e} nats",
-            super::likelihood(self.facts),
+            super::told::likelihood(self.facts),
             self.number("largest_gap").unwrap_or(f64::INFINITY)
         )
     }

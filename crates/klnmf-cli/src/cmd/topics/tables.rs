@@ -5,8 +5,9 @@ use klnmf::{Mat, TopicModel, Weights};
 use std::io::Write;
 use std::path::Path;
 
-/// The weight of the probability in the relevance of a word (Sievert & Shirley 2014).
-const LAMBDA: f64 = 0.6;
+/// The weight of the probability in the relevance of a word. Sievert & Shirley (2014) recommend 0.6 for texts
+/// without stop words; less of it keeps stop words from leading the topics where they were kept.
+const LAMBDA: f64 = 0.3;
 
 /// The number of words whose coherence is measured, whatever is listed, so that values can be compared.
 const COHERENT: usize = 10;
@@ -84,6 +85,38 @@ impl Top {
             topic.by_probability.truncate(top);
         }
         Self { topics }
+    }
+
+    /// A note if words that stand in most documents are the most probable ones of most topics.
+    pub fn common_words(&self, corpus: &Corpus) -> Option<String> {
+        let mut documents = vec![0; corpus.words.len()];
+        corpus
+            .counts
+            .view()
+            .entries()
+            .filter(|entry| entry.2 > 0.0)
+            .for_each(|entry| documents[entry.0] += 1);
+        let common = |word: &&Word| 2 * documents[word.row] > corpus.documents.len();
+        let leading: Vec<usize> = self
+            .topics
+            .iter()
+            .filter_map(|topic| topic.by_probability.first().filter(common).map(|word| word.row))
+            .collect();
+        if 2 * leading.len() < self.topics.len() || leading.is_empty() {
+            return None;
+        }
+        let mut rows = leading.clone();
+        rows.sort_unstable();
+        rows.dedup();
+        rows.sort_by_key(|row| std::cmp::Reverse(documents[*row]));
+        let words: Vec<String> = rows.iter().take(3).map(|row| format!("{:?}", corpus.words[*row])).collect();
+        Some(format!(
+            "{} of {} topics are led by words of most documents, such as {}: leave these out with --max-df 50% \
+             or --stop-words english",
+            leading.len(),
+            self.topics.len(),
+            words.join(", ")
+        ))
     }
 
     pub fn mean_coherence(&self) -> Option<f64> {
