@@ -1,7 +1,5 @@
 //! The synthetic instruments.
 
-mod common;
-
 use klnmf_audio::{Sound, Stft, ensemble, training};
 
 fn power(sound: &Sound) -> f64 {

@@ -1,8 +1,6 @@
 //! BSS Eval against the reference implementation, and what must hold of any measure.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf_audio::{TAPS, evaluate, si_sdr};
 
 fn sources(count: usize, len: usize) -> Vec<Vec<f64>> {

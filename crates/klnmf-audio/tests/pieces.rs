@@ -1,8 +1,6 @@
 //! Piece by piece the answers have the same bits as in one go.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf::Mat;
 use klnmf_audio::{
     Blocks, Reader, Sound, Spectrum, Splitter, Stft, WavFile, WavFormat, read, separate, write_wav,

@@ -1,8 +1,6 @@
 //! Sound files that are read and written.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf_audio::{Error, Sound, WavFormat, read, write_wav};
 use std::fs;
 use std::path::{Path, PathBuf};

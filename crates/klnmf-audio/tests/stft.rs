@@ -1,8 +1,6 @@
 //! Short-time spectra and the way back.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf_audio::{Complex, Spectrum, Stft, WINDOW_MS, window_for};
 
 const SHAPES: [(usize, usize); 9] =

@@ -1,8 +1,6 @@
 //! Sources that add up to the sound.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf::Mat;
 use klnmf_audio::{Error, Sound, Stft, masks, separate, separate_by_blocks};
 

@@ -1,8 +1,6 @@
 //! Bad input of every kind: an exit code of 1 or 2, one line that says what, where and what to do, and nothing lost.
 
-mod common;
-
-use common::{Place, counts_csv, counts_mtx};
+use crate::common::{Place, counts_csv, counts_mtx};
 
 #[test]
 fn bad_numbers_are_named_with_their_place() {
@@ -36,7 +34,7 @@ fn bad_files_are_named() {
     place.fails("factorize v.xls --rank 2", 1, &["v.xls", ".npy"]);
     std::fs::create_dir(place.path("folder.npy")).unwrap();
     place.fails("factorize folder.npy --rank 2", 1, &["folder.npy"]);
-    let golden = std::fs::read(common::golden("counts.V.npy")).unwrap();
+    let golden = std::fs::read(crate::common::golden("counts.V.npy")).unwrap();
     for cut in [1, 9, 40, 127, 128, 129, golden.len() / 2, golden.len() - 1] {
         place.write("cut.npy", &golden[..cut]);
         place.fails("factorize cut.npy --rank 2", 1, &["cut.npy"]);

@@ -1,8 +1,6 @@
 //! The tables of solvers in the pages, and the help, say what the library says.
 
-mod common;
-
-use common::Place;
+use crate::common::Place;
 use klnmf::{Solver, Spec};
 use std::path::Path;
 

@@ -1,8 +1,6 @@
 //! `klnmf factorize` from the outside: files in, files out, the contracts that other tools rely on.
 
-mod common;
-
-use common::{Place, counts_csv, counts_mtx, golden};
+use crate::common::{Place, counts_csv, counts_mtx, golden};
 use klnmf_io::read_model;
 
 #[test]

@@ -1,8 +1,6 @@
 //! `decompose`, `info` and `demo` from the outside.
 
-mod common;
-
-use common::{Place, counts_csv};
+use crate::common::{Place, counts_csv};
 use klnmf_io::read_model;
 
 #[test]

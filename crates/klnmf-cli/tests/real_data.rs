@@ -1,16 +1,13 @@
-//! Real data, from the folder that KLNMF_DATA names; without it the test says that it was skipped.
+//! Real data, from the folder that KLNMF_DATA names; without it these tests are ignored.
 
 use klnmf::{Scalar, Settings, Solver, factorize_from, init};
 use klnmf_io::{Stored, Table, read};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-fn load<T: Scalar>(name: &str) -> Option<Table<T>> {
-    let Some(folder) = std::env::var_os("KLNMF_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: KLNMF_DATA does not name the folder of the real data ({name})");
-        return None;
-    };
-    Some(read(&folder.join(name)).unwrap())
+fn load<T: Scalar>(name: &str) -> Table<T> {
+    let folder = std::env::var_os("KLNMF_DATA").expect("KLNMF_DATA names the folder of the real data");
+    read(&PathBuf::from(folder).join(name)).unwrap()
 }
 
 /// The default solver ends no worse than multiplicative updates after the same number of iterations, within 0.5 %.
@@ -30,29 +27,30 @@ fn compare<T: Scalar>(matrix: &Stored<T>, rank: usize, iterations: usize) {
 }
 
 #[test]
+#[ignore = "needs the folder of real data, KLNMF_DATA"]
 fn mutations() {
-    if let Some(table) = load::<f64>("mutations/brca560.npy") {
-        compare(&table.matrix, 8, 1000);
-    }
+    let table = load::<f64>("mutations/brca560.npy");
+    compare(&table.matrix, 8, 1000);
 }
 
 #[test]
+#[ignore = "needs the folder of real data, KLNMF_DATA"]
 fn faces() {
-    if let Some(table) = load::<f32>("faces/cbcl_leeseung_uint8.npy") {
-        compare(&table.matrix, 49, 200);
-    }
+    let table = load::<f32>("faces/cbcl_leeseung_uint8.npy");
+    compare(&table.matrix, 49, 200);
 }
 
 #[test]
+#[ignore = "needs the folder of real data, KLNMF_DATA"]
 fn newsgroups() {
-    if let Some(table) = load::<f32>("text/newsgroups.npz") {
-        compare(&table.transpose().matrix, 10, 100);
-    }
+    let table = load::<f32>("text/newsgroups.npz");
+    compare(&table.transpose().matrix, 10, 100);
 }
 
 #[test]
+#[ignore = "needs the folder of real data, KLNMF_DATA"]
 fn dense_and_sparse_storage_agree_on_real_data() {
-    let Some(table) = load::<f64>("mutations/brca560.npy") else { return };
+    let table = load::<f64>("mutations/brca560.npy");
     let Stored::Dense(dense) = table.matrix else { panic!("dense file") };
     let sparse = klnmf::Sparse::from_dense(&dense);
     for solver in [Solver::Fpa, Solver::Mu] {

@@ -1,8 +1,6 @@
 //! `reproduce` from the outside.
 
-mod common;
-
-use common::Place;
+use crate::common::Place;
 use klnmf::{DecomposeSettings, Mat, Settings, Solver, Update, decompose, factorize_from, init};
 use std::fs;
 use std::ops::ControlFlow;

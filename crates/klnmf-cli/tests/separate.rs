@@ -1,9 +1,7 @@
 //! `klnmf separate` from the outside: recordings into stems.
 
-mod common;
-
-use common::Place;
-use common::sounds::{distance, duo, stems};
+use crate::common::Place;
+use crate::common::sounds::{distance, duo, stems};
 use klnmf_audio::{Sound, WavFormat, read, write_wav};
 use std::fs;
 

@@ -3,10 +3,8 @@
 // Signals and links are for Unix only.
 #![cfg(unix)]
 
-mod common;
-
-use common::Place;
-use common::sounds::{distance, duo, stems};
+use crate::common::Place;
+use crate::common::sounds::{distance, duo, stems};
 use klnmf_audio::{Sound, WavFormat, read, write_wav};
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,8 +1,6 @@
 //! `klnmf topics` from the outside.
 
-mod common;
-
-use common::Place;
+use crate::common::Place;
 use klnmf_io::read_model;
 use std::fs;
 

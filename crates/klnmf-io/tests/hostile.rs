@@ -1,8 +1,6 @@
 //! No content makes a reader panic: random bytes, random bytes after a good beginning, and good files with damage.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf_io::{peek, read, read_model};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -1,8 +1,6 @@
 //! The model file.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf::Mat;
 use klnmf_io::{Model, Spool, peek, read, read_metadata, read_model, write_model, write_spooled_model};
 use std::fs;

@@ -1,8 +1,6 @@
 //! MatrixMarket files.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf::Mat;
 use klnmf_io::{peek, read};
 use std::fs;

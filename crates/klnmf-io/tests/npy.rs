@@ -1,8 +1,6 @@
 //! Numpy arrays: every type and order, and every way to be wrong.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf::Mat;
 use klnmf_io::{peek, read, read_dense, write_npy};
 use std::fs;

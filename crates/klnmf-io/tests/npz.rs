@@ -1,8 +1,6 @@
 //! Archives of numpy and scipy.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf_io::{Stored, peek, read, read_dense};
 use std::fs;
 

@@ -1,8 +1,6 @@
 //! Writing is all or nothing.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf_io::{Error, NewFile, atomically};
 use std::fs;
 use std::io::{self, Seek, SeekFrom, Write};

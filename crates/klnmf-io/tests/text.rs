@@ -1,8 +1,6 @@
 //! Tables in text.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf::Mat;
 use klnmf_io::{Table, peek, read, write_csv};
 

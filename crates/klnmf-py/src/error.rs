@@ -8,7 +8,7 @@ pub fn from_library(error: klnmf::Error) -> PyErr {
     let text = error.to_string();
     match error {
         // Like `init` and `update`, whose names the library does not know.
-        klnmf::Error::UnknownSolver { name } => {
+        klnmf::Error::UnknownSolver(name) => {
             let names = klnmf::Solver::ALL.map(klnmf::Solver::name).join(", ");
             setting("solver", name, &format!("choose {names}"))
         }

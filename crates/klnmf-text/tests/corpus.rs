@@ -1,8 +1,6 @@
 //! Counting words.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf::{Mat, Order, Sparse};
 use klnmf_text::{Corpus, CountOptions, Dropped, Frequency, StopWords};
 

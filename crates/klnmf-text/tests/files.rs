@@ -1,8 +1,6 @@
 //! Documents from single files.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf_text::{ReadOptions, read_documents};
 use std::path::Path;
 

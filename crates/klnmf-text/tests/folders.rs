@@ -1,8 +1,6 @@
 //! Documents from folders.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf_text::{ReadOptions, read_documents};
 use std::fs;
 
@@ -78,7 +76,7 @@ fn links_do_no_harm() {
     assert_eq!(documents.names, ["a/one.txt", "b/two.txt", "linked.txt"]);
     assert_eq!(documents.texts, ["one", "two", "one"]);
 
-    let outside = common::folder(&[("three.txt", "three")]);
+    let outside = crate::common::folder(&[("three.txt", "three")]);
     for link in "tsrqponmlkji".chars() {
         symlink(outside.path(), path(&link.to_string())).unwrap();
     }

@@ -1,8 +1,6 @@
 //! No content makes a reader panic, and what is read can be counted.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf_text::{Corpus, CountOptions, Error, ReadOptions, StopWords, read_documents};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

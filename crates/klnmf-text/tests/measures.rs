@@ -1,8 +1,6 @@
 //! Coherence, and parting counts for document completion.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf::{Mat, Matrix, Order, Sparse};
 use klnmf_text::{hold_out, npmi};
 

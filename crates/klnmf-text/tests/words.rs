@@ -1,8 +1,6 @@
 //! Words, stop words and bounds on frequencies.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use klnmf_text::{Frequency, StopWords, words};
 
 fn all(text: &str) -> Vec<String> {

@@ -73,7 +73,7 @@ pub fn check_factors<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, w: &Mat<T>, h: 
 pub(crate) fn check_factor<T: Scalar>(name: &'static str, m: &Mat<T>, sums: &[f64]) -> Result<()> {
     match m.as_slice().iter().position(|x| !(x.is_finite() && *x >= T::ZERO)) {
         None if sums.iter().all(|sum| sum.is_finite()) => Ok(()),
-        None => Err(Error::FactorOverflow { name }),
+        None => Err(Error::FactorOverflow(name)),
         Some(at) => {
             let value = m.as_slice()[at].to_f64();
             Err(Error::BadFactor { name, entry: Entry { row: at % m.rows(), col: at / m.rows(), value } })

@@ -44,12 +44,9 @@ pub enum Error {
     /// Finite entries whose sum overflows.
     #[error("the sum of V is too large for 64-bit numbers: divide V by a constant")]
     SumOverflow,
-    /// Factors that exceed the range of the precision.
-    #[error("the factors leave the range of {precision}: divide V by a constant, or compute in f64")]
-    Overflow {
-        /// `f32` or `f64`.
-        precision: &'static str,
-    },
+    /// Factors that exceed the range of the precision, `f32` or `f64`.
+    #[error("the factors leave the range of {0}: divide V by a constant, or compute in f64")]
+    Overflow(&'static str),
     /// A factor with a negative, NaN or infinite entry.
     #[error("{name}{entry}: factors must be finite and not negative (counting from 0)")]
     BadFactor {
@@ -58,12 +55,9 @@ pub enum Error {
         /// The first such entry.
         entry: Entry,
     },
-    /// A factor with finite entries whose sums overflow.
-    #[error("the sums of {name} are too large for 64-bit numbers: divide {name} by a constant")]
-    FactorOverflow {
-        /// `W` or `H`.
-        name: &'static str,
-    },
+    /// A factor, `W` or `H`, with finite entries whose sums overflow.
+    #[error("the sums of {0} are too large for 64-bit numbers: divide {0} by a constant")]
+    FactorOverflow(&'static str),
     /// The first positive entry of V, row by row, that the dictionary cannot explain.
     #[error(
         "V{} but row {} of the dictionary is zero (counting from 0): the divergence is infinite whatever the \
@@ -95,20 +89,14 @@ pub enum Error {
         must: &'static str,
     },
     /// An unknown solver.
-    #[error("there is no solver {name:?}: choose {}", Solver::ALL.map(Solver::name).join(", "))]
-    UnknownSolver {
-        /// The requested name.
-        name: String,
-    },
+    #[error("there is no solver {0:?}: choose {all}", all = Solver::ALL.map(Solver::name).join(", "))]
+    UnknownSolver(String),
     /// A stored state that does not fit the problem or the settings.
     #[error("the stored state cannot be continued: {0}")]
     State(String),
     /// A method with a dense auxiliary matrix, applied to sparse data.
-    #[error("{solver} works on dense matrices only and V is sparse: use solver auto, or store V dense")]
-    NeedsDense {
-        /// Its name.
-        solver: &'static str,
-    },
+    #[error("{0} works on dense matrices only and V is sparse: use solver auto, or store V dense")]
+    NeedsDense(&'static str),
     /// An array that does not fit in memory.
     #[error(
         "a {rows} × {cols} array of {bytes} bytes does not fit in memory: choose a smaller rank or matrix"

@@ -61,7 +61,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         let must = "it must not exceed the number of columns of W";
         require(settings.fixed <= rank, "fixed", settings.fixed, must)?;
         if spec.dense_only && problem.matrix().is_sparse() {
-            return Err(Error::NeedsDense { solver: spec.name });
+            return Err(Error::NeedsDense(spec.name));
         }
         let begun = Instant::now();
         let mut certifier = Certifier::new(problem, rank, spec.epsilon, settings.fixed);
@@ -233,7 +233,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         let Factors { wt, h } = &self.factors;
         let finite = wt.as_slice().iter().chain(h.as_slice()).all(|x| x.is_finite());
         if !finite || (divergence.is_finite() && !self.info.divergence.is_finite()) {
-            return Err(Error::Overflow { precision: T::NAME });
+            return Err(Error::Overflow(T::NAME));
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ pub fn half_step<'v, T: Scalar, S: Scalar>(
 ) -> Result<Vec<f64>> {
     let (v, pool) = (v.into(), Pool::new(threads)?);
     v.check_not_empty()?;
-    let step = S::half_step(name).ok_or_else(|| Error::UnknownSolver { name: name.into() })?;
+    let step = S::half_step(name).ok_or_else(|| Error::UnknownSolver(name.into()))?;
     if (kt.cols(), x.cols(), columns.len()) != (v.rows(), v.cols(), v.cols())
         || kt.rows() != x.rows()
         || kt.rows() == 0

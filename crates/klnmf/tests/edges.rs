@@ -76,7 +76,7 @@ fn dense_methods_refuse_sparse_data() {
     for solver in Solver::ALL {
         let found = factorize(&v, 2, &Settings { max_iter: 2, ..settings_of(solver) });
         if solver.spec().dense_only {
-            assert_eq!(found, Err(Error::NeedsDense { solver: solver.name() }));
+            assert_eq!(found, Err(Error::NeedsDense(solver.name())));
         } else {
             assert!(found.is_ok(), "{solver}: {found:?}");
         }
@@ -169,20 +169,17 @@ fn overflow_is_an_error_or_infinite_but_never_a_certificate() {
     assert_eq!(factorize(&huge, 1, &Settings::default()), Err(Error::SumOverflow));
     let (ones, settings) = (Mat::from_rows(&[&[1.0, 0.5], &[1.0, 2.0]]), DecomposeSettings::default());
     assert_eq!(decompose(&huge, &ones, &settings).unwrap_err(), Error::SumOverflow);
-    assert_eq!(decompose(&ones, &huge, &settings).unwrap_err(), Error::FactorOverflow { name: "W" });
+    assert_eq!(decompose(&ones, &huge, &settings).unwrap_err(), Error::FactorOverflow("W"));
     let (v, w, h) = (Mat::from_rows(&[&[1.0]]), Mat::from_rows(&[&[1e200]]), Mat::from_rows(&[&[1e200]]));
     let known = klnmf::certificate(&v, &w, &h, 0).unwrap();
     assert!(known.divergence.is_infinite() && known.gap_w.is_infinite() && known.gap_h.is_infinite());
     let (v, w) = (Mat::from_rows(&[&[1e10f32]]), Mat::from_rows(&[&[1e-30f32]]));
-    assert_eq!(
-        decompose(&v, &w, &DecomposeSettings::default()).unwrap_err(),
-        Error::Overflow { precision: "f32" }
-    );
+    assert_eq!(decompose(&v, &w, &DecomposeSettings::default()).unwrap_err(), Error::Overflow("f32"));
     let v = Mat::from_rows(&[&[1e38f32, 2e38], &[3e38, 1e38]]);
     // The paper's programs are not meant for such data, and report a finite divergence.
     for solver in solvers(|spec| spec.epsilon == 0.0) {
         match factorize(&v, 1, &settings_of(solver)) {
-            Err(error) => assert_eq!(error, Error::Overflow { precision: "f32" }),
+            Err(error) => assert_eq!(error, Error::Overflow("f32")),
             Ok(found) => {
                 assert!(found.info.divergence < 1e39 && found.h.as_slice().iter().all(|x| x.is_finite()))
             }

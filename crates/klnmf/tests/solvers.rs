@@ -22,7 +22,7 @@ fn names_are_read_as_they_are_written() {
 fn an_unknown_name_lists_the_known_ones() {
     for name in ["", "Auto", "cd", "auto ", "paper"] {
         let error = name.parse::<Solver>().unwrap_err();
-        assert!(matches!(&error, Error::UnknownSolver { name: asked } if asked == name), "{error:?}");
+        assert!(matches!(&error, Error::UnknownSolver(asked) if asked == name), "{error:?}");
         let message = error.to_string();
         assert!(Solver::ALL.iter().all(|solver| message.contains(solver.name())), "{message}");
     }

@@ -217,7 +217,7 @@ impl<T: Scalar> Decomposer<T> {
             |columns| progress(done.fetch_add(columns, Ordering::Relaxed) + columns),
         );
         if h.as_slice().iter().any(|x| !x.is_finite()) {
-            return Err(Error::Overflow { precision: T::NAME });
+            return Err(Error::Overflow(T::NAME));
         }
         let status = job.status(&columns);
         Ok(Decomposition { h, columns, status })

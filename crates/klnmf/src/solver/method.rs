@@ -55,21 +55,12 @@ impl<T: Scalar> Factors<Mat<T>> {
 
     /// Sorts the parts from `first` on by their share of ΣWH, the largest first. Equal ones keep their order.
     pub fn sort(&mut self, first: usize) {
-        let shares: Vec<f64> =
-            self.wt.row_sums().iter().zip(self.h.row_sums()).map(|(w, h)| w * h).skip(first).collect();
+        let sums = self.wt.row_sums().into_iter().zip(self.h.row_sums());
+        let shares: Vec<f64> = sums.map(|(w, h)| w * h).collect();
         let mut order: Vec<usize> = (0..shares.len()).collect();
-        order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
-        if order.is_sorted() {
-            return;
-        }
-        let mut sorted = Vec::with_capacity(order.len());
+        order[first.min(shares.len())..].sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
         for factor in [&mut self.wt, &mut self.h] {
-            let rank = factor.rows();
-            for column in factor.as_mut_slice().chunks_mut(rank) {
-                sorted.extend(order.iter().map(|k| column[first + k]));
-                column[first..].copy_from_slice(&sorted);
-                sorted.clear();
-            }
+            *factor = Mat::from_fn(factor.rows(), factor.cols(), |k, j| factor[(order[k], j)]);
         }
     }
 

@@ -168,7 +168,7 @@ impl FromStr for Solver {
 
     fn from_str(name: &str) -> Result<Self> {
         let known = Self::ALL.into_iter().find(|solver| solver.name() == name);
-        known.ok_or_else(|| Error::UnknownSolver { name: name.into() })
+        known.ok_or_else(|| Error::UnknownSolver(name.into()))
     }
 }
 

@@ -1,0 +1,13 @@
+//! All integration tests of the program, in one program, which compiles and links once.
+
+mod common;
+
+mod bad_input;
+mod docs;
+mod factorize;
+mod other_verbs;
+mod real_data;
+mod reproduce;
+mod separate;
+mod separate_folder;
+mod topics;

@@ -1,0 +1,12 @@
+//! All integration tests of the readers and writers, in one program, which compiles and links once.
+
+mod common;
+
+mod hostile;
+mod model;
+mod mtx;
+mod npy;
+mod npz;
+mod output;
+mod real;
+mod text;
