@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const LOCK: &str = "lock";
+const UNLOCKED: &str = "unlocked";
 const NEW: &str = "new";
 const OLD: &str = "old";
 
@@ -103,7 +104,7 @@ fn begin(parent: &Path, prefix: &str) -> io::Result<(TempDir, File)> {
     fs::create_dir(hidden.path().join(NEW))?;
     // The file gets its name when it is locked. Where locks are not supported, it does not, and no later run
     // takes this folder for a leftover.
-    let unlocked = hidden.path().join("unlocked");
+    let unlocked = hidden.path().join(UNLOCKED);
     let lock = File::create_new(&unlocked)?;
     if lock.try_lock().is_ok() {
         fs::rename(unlocked, hidden.path().join(LOCK))?;
@@ -178,11 +179,13 @@ fn remove_leftovers(target: &Path, parent: &Path, prefix: &str) -> Vec<String> {
     notes
 }
 
-/// Whether the program that created a hidden folder is gone.
+/// Whether the program that created a hidden folder is gone. If it was killed before it had the lock, there is
+/// nothing in the new folder yet.
 fn is_abandoned(hidden: &Path) -> bool {
-    let lock = hidden.join(LOCK);
-    let regular = fs::symlink_metadata(&lock).is_ok_and(|about| about.is_file());
-    regular && File::open(lock).is_ok_and(|lock| lock.try_lock().is_ok())
+    let held = |name| File::open(hidden.join(name)).is_ok_and(|lock| lock.try_lock().is_err());
+    let locked = fs::symlink_metadata(hidden.join(LOCK)).is_ok_and(|about| about.is_file());
+    let empty = fs::read_dir(hidden.join(NEW)).map_or(true, |mut files| files.next().is_none());
+    (locked || empty) && !held(LOCK) && !held(UNLOCKED)
 }
 
 fn remove_leftover(target: &Path, hidden: &Path) -> io::Result<()> {

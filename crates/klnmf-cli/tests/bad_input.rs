@@ -64,7 +64,7 @@ fn bad_settings_are_named() {
     place.fails("factorize v.csv --rank -1", 2, &["-1"]);
     place.fails("factorize v.csv --rank 2 --solver magic", 2, &["magic", "mu-authors"]);
     place.fails("factorize v.csv --rank 2 --compat paper", 2, &["--compat"]);
-    place.fails("factorize v.csv --rank 2 --solver admm-authors", 1, &["rho", "10 say"]);
+    place.fails("factorize v.csv --rank 2 --solver admm-authors", 1, &["rho", "such as 10"]);
     place.fails("factorize v.csv --rank 2 --solver mu-authors --rho 2", 1, &["--rho", "admm-authors"]);
     place.fails("factorize v.csv --rank 2 --tol -1", 1, &["tol = -1"]);
     place.fails("factorize v.csv --rank 2 --tol nan", 1, &["tol"]);

@@ -112,15 +112,21 @@ mod tests {
             section.claims[0].not_run
         };
         let other = Some("not run at this size");
-        let faces = json!({ "rows": 361, "rank": 49, "accesses": 3000, "updates": 5000, "iterations": 1500 });
+        let faces = json!({
+            "rows": 361, "rank": 49, "accesses": 3000, "updates": 5000, "iterations": 1500, "rho": 50.0,
+            "rho of the convex problems": 0.1,
+        });
         assert_eq!(why(Experiment::Faces, "cbcl.npy", 2429, faces.clone()), None);
         assert_eq!(why(Experiment::Faces, "cbcl.npy", 100, faces.clone()), other);
         assert_eq!(why(Experiment::Faces, "", 2429, faces), Some("not run on faces"));
-        let music = json!({ "rows": 129, "rank": 10, "accesses": 5000, "updates": 5000, "iterations": 2000 });
+        let music = json!({
+            "rows": 129, "rank": 10, "accesses": 5000, "updates": 5000, "iterations": 2000, "rho": 10.0,
+            "rho of the convex problems": 0.5,
+        });
         assert_eq!(why(Experiment::Music, "song.wav", 9312, music.clone()), None);
         assert_eq!(why(Experiment::Music, "song.wav", 9311, music.clone()), other);
         assert_eq!(why(Experiment::Music, "", 9312, music), Some("not run on a recording"));
-        let nmf = json!({ "rows": 250, "rank": 50, "accesses": 3000 });
+        let nmf = json!({ "rows": 250, "rank": 50, "accesses": 3000, "rho": 1.0 });
         assert_eq!(why(Experiment::SyntheticNmf, "", 2000, nmf.clone()), None);
         assert_eq!(why(Experiment::SyntheticNmf, "", 600, nmf), other);
         let counts = json!({ "step": 1, "accesses": 200 });
