@@ -42,7 +42,7 @@ pub struct Separate {
     pub(super) demo: bool,
     /// Number of components to learn from the recording itself [default: 10 without --train and --dictionary,
     /// else none]
-    #[arg(long, short = 'k', value_name = "K")]
+    #[arg(long, short = 'k', visible_aliases = ["rank", "topics"], value_name = "K")]
     pub(super) components: Option<usize>,
     /// Number of sources to group the learned components into, by the similarity of spectra and activations
     #[arg(long, value_name = "N")]
