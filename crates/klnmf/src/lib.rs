@@ -94,6 +94,7 @@
 mod algorithm_1;
 mod block;
 mod certificate;
+mod compiled;
 mod cost;
 mod decompose;
 mod error;

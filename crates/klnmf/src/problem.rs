@@ -8,7 +8,7 @@ use crate::parallel::{Pool, total};
 use crate::run::{Run, conditions};
 use crate::solver::method::Factors;
 use crate::solver::{State, Store, missing};
-use crate::{Error, Mat, Result, Scalar, init};
+use crate::{Error, Mat, Result, Scalar};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 
@@ -42,7 +42,11 @@ impl<'v, T: Scalar> Problem<'v, T> {
     /// Checks V and lays it out on `threads` threads, 0 for one per core. Later calls use the same threads.
     /// Inside a rayon pool, that pool is used instead.
     pub fn new(v: impl Into<Matrix<'v, T>>, threads: usize) -> Result<Self> {
-        let (v, pool) = (v.into(), Pool::new(threads)?);
+        T::problem(v.into(), threads)
+    }
+
+    pub(crate) fn prepare(v: Matrix<'v, T>, threads: usize) -> Result<Self> {
+        let pool = Pool::new(threads)?;
         v.check_not_empty()?;
         pool.run(|| v.check_entries())?;
         let halves = [ColumnData::new(&pool, v)?, ColumnData::new(&pool, v.transpose())?];
@@ -67,7 +71,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
 
     /// The start (W, H), as given by `settings.init` and `settings.seed`.
     pub fn init(&self, rank: usize, settings: &Settings) -> Result<(Mat<T>, Mat<T>)> {
-        init::start(self, rank, settings)
+        T::init(self, rank, settings)
     }
 
     /// [`factorize`](crate::factorize) for this V.
@@ -93,7 +97,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
     /// A run from given factors, which the caller advances.
     pub fn run<'a>(&'a self, w: Mat<T>, h: Mat<T>, settings: &'a Settings) -> Result<Run<'a, T>> {
         check_factors(self.matrix(), &w, &h)?;
-        Run::new(self, Factors { wt: w.transpose(), h }, settings, None)
+        T::run(self, Factors { wt: w.transpose(), h }, settings, None)
     }
 
     /// A run continued from a stored state, with the same bits as an uninterrupted run. The settings must be
@@ -116,11 +120,15 @@ impl<'v, T: Scalar> Problem<'v, T> {
         factors.carry("", &mut Store::Load(state))?;
         check_factor("Wᵀ", &factors.wt, &factors.wt.row_sums())?;
         check_factor("H", &factors.h, &factors.h.row_sums())?;
-        Run::new(self, factors, settings, Some(state))
+        T::run(self, factors, settings, Some(state))
     }
 
     /// The certificate of given factors.
     pub fn certificate(&self, w: &Mat<T>, h: &Mat<T>) -> Result<Certificate> {
+        T::certificate(self, w, h)
+    }
+
+    pub(crate) fn certify(&self, w: &Mat<T>, h: &Mat<T>) -> Result<Certificate> {
         check_factors(self.matrix(), w, h)?;
         Ok(Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h, None).0)
     }

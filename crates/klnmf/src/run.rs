@@ -5,7 +5,7 @@ use crate::error::require;
 use crate::factorize::{Info, Settings, Solution, Status};
 use crate::problem::Problem;
 use crate::solver::method::{Factors, Method, Pair};
-use crate::solver::{Setup, Side, State, Store, Update};
+use crate::solver::{Setup, Side, State, Store, Update, mixed};
 use crate::{Error, Result, Scalar};
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -50,7 +50,7 @@ pub struct Run<'a, T: Scalar> {
 
 impl<'a, T: Scalar> Run<'a, T> {
     /// Starts from given factors that fit V, or continues from a stored state with these factors.
-    pub(crate) fn new(
+    pub(crate) fn begin(
         problem: &'a Problem<'_, T>,
         mut factors: Pair<T>,
         settings: &'a Settings,
@@ -76,7 +76,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         }
         let mixed = state.map(|state| spec.may_mix && state.numbers.contains_key("mixed.told"));
         let setup = Setup { problem, settings, mixed, begun: false };
-        let mut method = T::method(&setup, &mut factors, divergence)?;
+        let mut method = mixed::method(&setup, &mut factors, divergence)?;
         state.map_or(Ok(()), |state| method.carry(&mut Store::Load(state)))?;
         let (iteration, seconds) = state.map_or((0, 0.0), |state| (state.iteration, state.seconds));
         let before = state.map_or(Ok(0.0), |state| state.number("before"))? as usize;
@@ -149,6 +149,10 @@ impl<'a, T: Scalar> Run<'a, T> {
 
     /// Makes one round: some steps on each factor, and a certificate if one is due.
     pub fn sweep(&mut self) {
+        T::sweep(self);
+    }
+
+    pub(crate) fn iterate(&mut self) {
         let (settings, spec) = (self.settings, self.settings.solver.spec());
         let inner = if self.problem.sparse { spec.inner_sparse } else { spec.inner };
         let inner = settings.inner.unwrap_or(inner);
@@ -172,7 +176,14 @@ impl<'a, T: Scalar> Run<'a, T> {
     }
 
     /// Runs until there is a reason to stop. `watch` is called with each certificate due, and may break.
-    pub fn to_end(mut self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
+    pub fn to_end(self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
+        T::to_end(self, &mut watch)
+    }
+
+    pub(crate) fn iterate_to_end(
+        mut self,
+        watch: &mut dyn FnMut(&Info) -> ControlFlow<()>,
+    ) -> Result<Solution<T>> {
         loop {
             if self.shows() && watch(self.info()).is_break() {
                 self.close()?;
@@ -187,7 +198,7 @@ impl<'a, T: Scalar> Run<'a, T> {
                 // Rounding has moved the normalised factors past the tolerance, so the run goes on.
                 self.factors = factors;
             }
-            self.sweep();
+            self.iterate();
         }
     }
 
@@ -206,7 +217,11 @@ impl<'a, T: Scalar> Run<'a, T> {
     }
 
     /// The current result with its certificate and, without another reason to end, [`Status::Stopped`].
-    pub fn finish(mut self) -> Result<Solution<T>> {
+    pub fn finish(self) -> Result<Solution<T>> {
+        T::finish(self)
+    }
+
+    pub(crate) fn end(mut self) -> Result<Solution<T>> {
         self.close()?;
         let status = self.ended().unwrap_or(Status::Stopped);
         Ok(self.solution(status))

@@ -1,7 +1,7 @@
 //! The two precisions, and elementary functions for the kernels in a form that vectorises.
 
+use crate::compiled::Compiled;
 use crate::kernel::{self, Lanes};
-use crate::solver::Compiled;
 use std::fmt::{Debug, Display, LowerExp};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub};

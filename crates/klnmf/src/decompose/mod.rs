@@ -190,7 +190,15 @@ impl<T: Scalar> Decomposer<T> {
         settings: &DecomposeSettings,
         progress: &(dyn Fn(usize) + Sync),
     ) -> Result<Decomposition<T>> {
-        let v = v.into();
+        T::decompose(self, v.into(), settings, progress)
+    }
+
+    pub(crate) fn solve(
+        &self,
+        v: Matrix<'_, T>,
+        settings: &DecomposeSettings,
+        progress: &(dyn Fn(usize) + Sync),
+    ) -> Result<Decomposition<T>> {
         settings.validate()?;
         self.check(v)?;
         let (m, r) = (v.cols(), self.wt.rows());

@@ -11,6 +11,10 @@ impl<T: Scalar> Sparse<T> {
     /// Compresses the matrix along the other lines (CSC from CSR and back), in O(stored entries). Uses all
     /// threads if called in a pool.
     pub fn reordered(view: Matrix<'_, T>) -> Result<Self> {
+        T::reordered(view)
+    }
+
+    pub(crate) fn reorder(view: Matrix<'_, T>) -> Result<Self> {
         if !view.is_sparse() {
             return Err(Error::Shape("a dense matrix has no compressed lines".into()));
         }

@@ -39,7 +39,7 @@ impl<T: Scalar> Sparse<T> {
     ) -> Result<Self> {
         let mut new = Self { rows, cols, order, ptr, idx, val };
         new.view().check_structure(false)?;
-        new.make_canonical();
+        T::sort_lines(&mut new);
         Ok(new)
     }
 
@@ -131,7 +131,7 @@ impl<T: Scalar> Sparse<T> {
     }
 
     /// Sorts each line, sums duplicates and drops zeros, in place. A line in order is only moved.
-    fn make_canonical(&mut self) {
+    pub(crate) fn make_canonical(&mut self) {
         let Self { ptr, idx, val, .. } = self;
         let mut line: Vec<(u32, T)> = Vec::new();
         let (mut begin, mut write) = (0, 0);

@@ -6,7 +6,7 @@ pub(crate) mod extrapolated;
 pub(crate) mod fpa;
 mod fpa_authors;
 pub(crate) mod method;
-mod mixed;
+pub(crate) mod mixed;
 pub(crate) mod mu;
 pub(crate) mod newton;
 pub(crate) mod smooth;
@@ -233,39 +233,13 @@ impl<'a, T: Scalar> Setup<'a, T> {
     }
 }
 
-/// Code that is compiled in this crate, once for each precision, rather than in every dependent crate. The
-/// trait also seals [`Scalar`].
-pub trait Compiled: Sized {
-    /// See [`mixed::method`].
-    fn method<'a>(setup: &Setup<'a, Self>, factors: &mut Pair<Self>, divergence: f64) -> Built<'a, Self>
-    where
-        Self: Scalar;
-
-    /// The half-step with this name, for other processes.
-    fn half_step(name: &str) -> Option<&'static dyn HalfStep<Self>>
-    where
-        Self: Scalar;
+/// The half-step with this name, for other processes.
+pub(crate) fn half_step<S: Scalar>(name: &str) -> Option<&'static dyn HalfStep<S>> {
+    Some(match name {
+        "mu" => &mu::MU,
+        "newton" => &newton::Newton,
+        "fpa" => &fpa::FPA,
+        "simplex" => &fpa::SIMPLEX,
+        _ => return None,
+    })
 }
-
-macro_rules! compiled {
-    ($t:ident) => {
-        impl Compiled for $t {
-            fn method<'a>(setup: &Setup<'a, $t>, factors: &mut Pair<$t>, divergence: f64) -> Built<'a, $t> {
-                mixed::method(setup, factors, divergence)
-            }
-
-            fn half_step(name: &str) -> Option<&'static dyn HalfStep<$t>> {
-                Some(match name {
-                    "mu" => &mu::MU,
-                    "newton" => &newton::Newton,
-                    "fpa" => &fpa::FPA,
-                    "simplex" => &fpa::SIMPLEX,
-                    _ => return None,
-                })
-            }
-        }
-    };
-}
-
-compiled!(f32);
-compiled!(f64);

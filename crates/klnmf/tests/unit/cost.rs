@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::block::{ColumnData, DictionaryParts, Evidence, HalfProblem, Terms};
+use crate::compiled::Compiled;
 use crate::parallel::Pool;
 use crate::solver::method::{Column, half_step};
-use crate::solver::{Compiled, newton::Newton};
+use crate::solver::newton::Newton;
 use crate::{Mat, Matrix};
 
 /// A column with its dictionary: α (p), K (p × r), and c, μ, held.

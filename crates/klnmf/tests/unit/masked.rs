@@ -5,9 +5,9 @@
 
 use super::column_data::panel_width;
 use super::{Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Load, Terms};
+use crate::compiled::Compiled;
 use crate::cost::Cost;
 use crate::parallel::Pool;
-use crate::solver::Compiled;
 use crate::solver::method::{Column, HalfStep, half_step};
 use crate::{DecomposeSettings, Mat, Scalar, decompose};
 use std::ops::Range;

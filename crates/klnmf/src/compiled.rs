@@ -1,0 +1,52 @@
+//! The entry points with loops behind them, compiled in this crate once for each precision.
+//!
+//! A generic function is compiled again in every crate that calls it. A method of `f32` or `f64` is not, so
+//! the generic functions of the interface only forward to these.
+
+use crate::decompose::{DecomposeSettings, Decomposer, Decomposition};
+use crate::matrix::{Matrix, Sparse};
+use crate::solver::method::{HalfStep, Pair};
+use crate::{Certificate, Info, Mat, Problem, Result, Run, Scalar, Settings, Solution, State, solver};
+use std::ops::ControlFlow;
+
+/// A callback with the progress of a run.
+type Watch<'a> = &'a mut dyn FnMut(&Info) -> ControlFlow<()>;
+
+macro_rules! compiled {
+    ($($name:ident<$a:lifetime>($($arg:ident: $type:ty),*) -> $result:ty = $body:path;)*) => {
+        /// See the head of this file. The trait also seals [`Scalar`].
+        pub trait Compiled: Sized {
+            $(fn $name<$a>($($arg: $type),*) -> $result where Self: Scalar;)*
+        }
+
+        impl Compiled for f32 {
+            $(fn $name<$a>($($arg: $type),*) -> $result { $body($($arg),*) })*
+        }
+
+        impl Compiled for f64 {
+            $(fn $name<$a>($($arg: $type),*) -> $result { $body($($arg),*) })*
+        }
+    };
+}
+
+compiled! {
+    problem<'a>(v: Matrix<'a, Self>, threads: usize) -> Result<Problem<'a, Self>> = Problem::prepare;
+    init<'a>(problem: &Problem<'a, Self>, rank: usize, settings: &Settings)
+        -> Result<(Mat<Self>, Mat<Self>)> = crate::init::start;
+    run<'a>(problem: &'a Problem<'_, Self>, factors: Pair<Self>, settings: &'a Settings, state: Option<&State>)
+        -> Result<Run<'a, Self>> = Run::begin;
+    sweep<'a>(run: &mut Run<'a, Self>) -> () = Run::iterate;
+    to_end<'a>(run: Run<'a, Self>, watch: Watch<'_>) -> Result<Solution<Self>> = Run::iterate_to_end;
+    finish<'a>(run: Run<'a, Self>) -> Result<Solution<Self>> = Run::end;
+    certificate<'a>(problem: &Problem<'a, Self>, w: &Mat<Self>, h: &Mat<Self>)
+        -> Result<Certificate> = Problem::certify;
+    decompose<'a>(
+        decomposer: &Decomposer<Self>,
+        v: Matrix<'a, Self>,
+        settings: &DecomposeSettings,
+        progress: &(dyn Fn(usize) + Sync)
+    ) -> Result<Decomposition<Self>> = Decomposer::solve;
+    sort_lines<'a>(matrix: &'a mut Sparse<Self>) -> () = Sparse::make_canonical;
+    reordered<'a>(view: Matrix<'a, Self>) -> Result<Sparse<Self>> = Sparse::reorder;
+    half_step<'a>(name: &'a str) -> Option<&'static dyn HalfStep<Self>> = solver::half_step;
+}
