@@ -61,7 +61,7 @@ pub struct Values {
 pub fn algorithm_1(k: &Mat<f64>, a: &[f64], x0: &[f64], steps: usize) -> Result<Algorithm1> {
     let v = Mat::new(a.len(), 1, a.to_vec())?;
     let start = Mat::new(x0.len(), 1, x0.to_vec())?;
-    crate::Matrix::from(&v).check_entries()?;
+    crate::Matrix::from(&v).check()?;
     crate::check_factors(&v, k, &start)?;
     let (p, q, sum) = (k.rows() as f64, k.cols() as f64, a.iter().sum::<f64>());
     let (kt, k_sum) = (k.transpose(), k.col_sums());

@@ -1,10 +1,10 @@
 //! The cost of a column's weights, and what follows from it: the best ray, the multiplicative update, the
-//! proximal step, the gap. Only this file contains these formulas.
+//! proximal step, the gap. The solvers have these formulas only from
+//! here; the authors' programs keep their own.
 //!
 //! | letter | meaning |
 //! | --- | --- |
-//! | α, K, x | the data of a column (times their weights, if entries have weights), the dictionary, the
-//! weights |
+//! | α, K, x | the data of a column (times the weights of entries, if any), the dictionary, the weights |
 //! | z | Kx |
 //! | g | Kᵀ(α/z), over the rows with α > 0 |
 //! | c, μ | the cost of the weights: G(x) = cᵀx + ½μ‖x‖². Without weights and penalties c = Kᵀ1 and μ = 0 |

@@ -179,7 +179,7 @@ impl Status {
 /// A factorisation V ≈ WH with its certificate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution<T> {
-    /// n × r. Every non-zero column sums to 1, unless a factor was fixed.
+    /// n × r. Every non-zero column sums to 1, unless it or a whole factor was fixed.
     pub w: Mat<T>,
     /// r × m.
     pub h: Mat<T>,

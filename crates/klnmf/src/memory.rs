@@ -39,7 +39,7 @@ impl Memory {
         let lines = n as u128 + m as u128;
         // Dictionaries are padded to whole registers: one in f64 for certificates, one in the precision of
         // the computation.
-        let padded = |size: usize| (size * (rank.next_multiple_of(64 / size) - rank)) as u128;
+        let padded = |size: usize| (size as u128) * ((64 / size - rank % (64 / size)) % (64 / size)) as u128;
         let padding = padded(8) + padded(size_of::<T>());
         let per_thread = workspace_bytes(n, m, longest.map(|(_, column)| column), rank)
             + workspace_bytes(m, n, longest.map(|(row, _)| row), rank);

@@ -71,7 +71,8 @@ impl<'v, T: Scalar> Problem<'v, T> {
 
     /// The start (W, H), as given by `settings.init` and `settings.seed`.
     pub fn init(&self, rank: usize, settings: &Settings) -> Result<(Mat<T>, Mat<T>)> {
-        T::init(self, rank, settings)
+        // Inside the pool, so that no other threads are started.
+        self.pool.run(|| T::init(self, rank, settings))
     }
 
     /// [`factorize`](crate::factorize) for this V.
@@ -108,7 +109,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
             let why = format!("it belongs to solver {}, not {}", state.solver, settings.solver);
             return Err(Error::State(why));
         }
-        for (name, value) in conditions::<T>(settings) {
+        for (name, value) in conditions(self, settings) {
             if state.number(name)?.to_bits() != value.to_bits() {
                 return Err(Error::State(format!("it was made with another {}", &name["with.".len()..])));
             }

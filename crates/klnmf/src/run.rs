@@ -3,6 +3,7 @@
 use crate::certificate::{Certificate, Certifier, first_infinite};
 use crate::error::require;
 use crate::factorize::{Info, Settings, Solution, Status};
+use crate::kernel::Isa;
 use crate::problem::Problem;
 use crate::solver::method::{Factors, Method, Pair};
 use crate::solver::{Setup, Side, State, Store, Update, mixed};
@@ -76,7 +77,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         }
         let mixed = state.map(|state| spec.may_mix && state.numbers.contains_key("mixed.told"));
         let setup = Setup { problem, settings, mixed, begun: false };
-        let mut method = mixed::method(&setup, &mut factors, divergence)?;
+        let mut method = problem.pool.run(|| mixed::method(&setup, &mut factors, divergence))?;
         state.map_or(Ok(()), |state| method.carry(&mut Store::Load(state)))?;
         let (iteration, seconds) = state.map_or((0, 0.0), |state| (state.iteration, state.seconds));
         let before = state.map_or(Ok(0.0), |state| state.number("before"))? as usize;
@@ -207,7 +208,7 @@ impl<'a, T: Scalar> Run<'a, T> {
     pub fn state(&mut self) -> State {
         let mut state = State::new(self.settings.solver);
         (state.iteration, state.seconds) = (self.iteration, self.seconds);
-        let with = conditions::<T>(self.settings).map(|(name, value)| (name.to_string(), value));
+        let with = conditions(self.problem, self.settings).map(|(name, value)| (name.to_string(), value));
         state.numbers.extend(with);
         state.numbers.insert("before".into(), self.before as f64);
         let mut store = Store::Save(&mut state);
@@ -279,9 +280,14 @@ impl<'a, T: Scalar> Run<'a, T> {
     }
 }
 
-/// The settings that a state depends on, and the precision of the data.
-pub(crate) fn conditions<T>(settings: &Settings) -> [(&'static str, f64); 5] {
+/// Everything that a state depends on besides what it holds.
+pub(crate) fn conditions<T: Scalar>(
+    problem: &Problem<'_, T>,
+    settings: &Settings,
+) -> [(&'static str, f64); 7] {
     [
+        ("with.sum of V", problem.sum),
+        ("with.instruction level", Isa::get().vector_bytes() as f64),
         ("with.precision", 8.0 * size_of::<T>() as f64),
         ("with.update", settings.update as usize as f64),
         ("with.fixed", settings.fixed as f64),

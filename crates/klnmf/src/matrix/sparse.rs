@@ -67,12 +67,12 @@ impl<T: Scalar> Sparse<T> {
             Ok(())
         })?;
         (0..=lines).for_each(|l| ptr[l + 1] += ptr[l]);
-        let stored = ptr[lines + 1];
+        let (ends, stored) = (ptr[2..].to_vec(), ptr[lines + 1]);
         let (mut idx, mut val) = (try_vec(stored, 1, 0)?, try_vec(stored, 1, T::ZERO)?);
         let changed = || Error::Shape("the entries changed while they were read".into());
         replay(&mut |i, j, v| {
             let (line, place) = order.lines_first(i, j);
-            let next = ptr[..=lines].get_mut(line + 1).filter(|at| **at < stored).ok_or_else(changed)?;
+            let next = ptr[..=lines].get_mut(line + 1).filter(|at| **at < ends[line]).ok_or_else(changed)?;
             (idx[*next], val[*next]) = (place as u32, v);
             *next += 1;
             Ok(())

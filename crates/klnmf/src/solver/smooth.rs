@@ -26,7 +26,8 @@ pub struct Prior {
     pub beta: f64,
 }
 
-/// Σ ln x, with one logarithm for sixteen numbers unless their product overflows or underflows.
+/// Σ ln x, with one logarithm for sixteen numbers unless their product overflows or underflows. A number that
+/// has underflowed counts as the smallest normal one.
 fn sum_of_logs<T: Scalar>(x: &[T]) -> f64 {
     let of_some = |x: &[T]| {
         let product: f64 = x.iter().map(|x| x.to_f64()).product();
