@@ -6,7 +6,7 @@
 //! reported as infinity. Dantas, Soubies & Févotte (2021) derive gaps for this divergence, and use them to
 //! discard weights that must be zero.
 
-use crate::block::{Block, DictionaryParts, HalfProblem, Terms, Work};
+use crate::block::{Block, DictionaryParts, HalfProblem, Layout, Terms, Work};
 use crate::cost::non_negative;
 use crate::kernel::{self, Keep, KeepAndMeasure, LogSums};
 use crate::matrix::Matrix;
@@ -145,7 +145,10 @@ fn evaluate<T: Scalar>(
 ) -> Values {
     half.set(kt);
     let (mut values, mut units) = (vec![Values::default(); x.cols()], vec![(); x.cols()]);
-    half.for_each((&mut values, 1), (&mut units, 1), |b, values, _, work| {
+    // The authors' objective keeps z, one column at a time.
+    let layout = if epsilon > Some(0.0) { Layout::Gathered(1) } else { Layout::InPlace };
+    let of_block = |blocks: &[Block<'_, f64>], values: &mut [Values], _: &mut [()], work: &mut Work<f64>| {
+        let b = &blocks[0];
         kernel::convert(&x.as_slice()[b.first * b.r..][..b.q * b.r], &mut work.x);
         if let Some(chi) = chi {
             own_dual(b, &chi.as_slice()[b.first * b.p..][..b.q * b.p], values, work);
@@ -160,7 +163,8 @@ fn evaluate<T: Scalar>(
             let gap = b.cost.gap(c, b.sums[c], 1.0, x, g).min(bound);
             value.gap = if known { gap } else { f64::INFINITY };
         }
-    });
+    };
+    half.for_each_group((&mut values, 1), (&mut units, 1), layout, of_block, |_| ());
     let sum = |of: fn(&Values) -> f64| total(values.iter().map(of));
     Values {
         divergence: sum(|v| v.divergence),

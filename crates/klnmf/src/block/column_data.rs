@@ -1,7 +1,8 @@
 //! V or Vᵀ by columns in memory, passed on as blocks: a panel of dense columns with the whole dictionary, or
 //! single sparse columns with the rows of the dictionary gathered at their entries.
 
-use super::{Block, Blocks, Dictionary, Load, MOST_BLOCKS, MOST_COLUMNS, padded, take};
+use super::{Block, Blocks, Dictionary, Layout, Load, MOST_BLOCKS, MOST_COLUMNS, padded, take};
+use crate::kernel::SparseRows;
 use crate::matrix::{Compressed, Matrix, Order, Sparse, transpose_into};
 use crate::parallel::Pool;
 use crate::{Mat, Result, Scalar, kernel};
@@ -106,7 +107,11 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
         // Converted data are an array too.
         let arrays = arrays || TypeId::of::<T>() != TypeId::of::<S>();
         let sparse = self.view().is_sparse();
-        if sparse { cols.div_ceil(64).clamp(1, 64) } else { panel_width(rows, cols, arrays, threads) }
+        if sparse {
+            cols.div_ceil(64).clamp(1, MOST_COLUMNS)
+        } else {
+            panel_width(rows, cols, arrays, threads)
+        }
     }
 
     fn most_rows(&self) -> usize {
@@ -120,7 +125,7 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
     fn load(
         &self,
         cols: Range<usize>,
-        most: usize,
+        layout: Layout,
         dictionary: &Dictionary<S>,
         room: &mut Load<S>,
         f: &mut dyn FnMut(&[Block<'_, S>]),
@@ -130,6 +135,14 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
             let p = self.longest;
             let a = in_precision(&view.values[cols.start * p..cols.end * p], &mut room.a);
             return f(&[dictionary.block(cols.start, a, &self.sums[cols])]);
+        };
+        let Layout::Gathered(most) = layout else {
+            let here = ptr[cols.start]..ptr[cols.end];
+            let a = in_precision(&view.values[here.clone()], &mut room.a);
+            let (ptr, idx) = (&ptr[cols.start..=cols.end], &idx[here]);
+            let rows = SparseRows { ptr, idx, k: &dictionary.rows, stride: dictionary.stride };
+            let block = dictionary.block(cols.start, a, &self.sums[cols]);
+            return f(&[Block { p: 0, rows: Some(rows), ..block }]);
         };
         let (r, rows) = (dictionary.r, gathered_rows(self.longest));
         room.atoms.resize(rows * r, S::ZERO);
@@ -178,7 +191,7 @@ fn gather<S: Scalar>(idx: &[u32], dictionary: &Dictionary<S>, atoms: &mut [S], s
     if !dictionary.shares.is_empty() {
         shares.iter_mut().zip(idx).for_each(|(to, i)| *to = dictionary.shares[*i as usize]);
     }
-    let row = |i: &u32| &dictionary.rows[*i as usize * r..][..r];
+    let row = |i: &u32| &dictionary.rows[*i as usize * dictionary.stride..][..r];
     // Four rows at a time, because their entries of an atom are adjacent and need one write.
     let fours = idx.chunks_exact(4);
     let rest = fours.remainder();

@@ -2,7 +2,7 @@
 
 use super::{Block, padded};
 use crate::cost::Cost;
-use crate::kernel::{Aligned, Isa, Packed};
+use crate::kernel::{Aligned, Isa, Packed, SparseRows};
 use crate::parallel::Pool;
 use crate::{Mat, Scalar, kernel};
 use rayon::prelude::*;
@@ -36,8 +36,9 @@ const PIECE: usize = 4096;
 pub struct Dictionary<S> {
     pub(super) r: usize,
     terms: Terms,
-    /// Kᵀ, r × p: contiguous rows of K, from which sparse columns gather.
-    pub(super) rows: Vec<S>,
+    /// The rows of K one after the other, padded with zeros to `stride` numbers, for sparse columns.
+    pub(super) rows: Aligned<S>,
+    pub(super) stride: usize,
     /// K packed for products.
     pub(super) packed: Option<Packed<S>>,
     /// K atom by atom, padded with zeros.
@@ -54,10 +55,12 @@ impl<S: Scalar> Dictionary<S> {
     /// Allocates p rows and r atoms. `gathers`: whether the blocks of the data gather rows.
     pub fn new((p, r): (usize, usize), gathers: bool, parts: DictionaryParts, terms: Terms) -> Self {
         let zeros = |wanted: bool, n: usize| vec![S::ZERO; if wanted { n } else { 0 }];
+        let stride = SparseRows::<S>::stride(r);
         Self {
             r,
             terms,
-            rows: zeros(gathers, p * r),
+            rows: Aligned::zeros(if gathers { p * stride } else { 0 }),
+            stride,
             packed: (!gathers).then(|| Packed::new(Isa::get(), p, r)),
             atoms: Aligned::zeros(if parts.atoms && !gathers { padded::<S>(p) * r } else { 0 }),
             k_sum: zeros(true, r),
@@ -76,6 +79,7 @@ impl<S: Scalar> Dictionary<S> {
             q: sums.len(),
             r,
             a,
+            rows: None,
             packed: self.packed.as_ref(),
             atoms: &self.atoms,
             k_sum: &self.k_sum,
@@ -87,7 +91,7 @@ impl<S: Scalar> Dictionary<S> {
 
     /// Sets K from its transpose `kt` (r × p), on all threads.
     pub fn set<T: Scalar>(&mut self, pool: &Pool, kt: &Mat<T>) {
-        let (Self { r, terms, rows, packed, atoms, k_sum, c, shares }, kt) = (self, kt.as_slice());
+        let (Self { r, terms, rows, stride, packed, atoms, k_sum, c, shares }, kt) = (self, kt.as_slice());
         let add_up = || {
             let sums = row_sums(kt, *r);
             for ((k_sum, c), sum) in k_sum.iter_mut().zip(c).zip(&sums) {
@@ -96,8 +100,8 @@ impl<S: Scalar> Dictionary<S> {
             set_shares(kt, sums, shares);
         };
         let lay_out = || {
-            let pieces = rows.par_chunks_mut(PIECE * *r).zip(kt.par_chunks(PIECE * *r));
-            pieces.for_each(|(to, kt)| kernel::convert(kt, to));
+            let pieces = rows.par_chunks_mut(PIECE * *stride).zip(kt.par_chunks(PIECE * *r));
+            pieces.for_each(|(to, kt)| kernel::convert_rows(kt, *r, to, *stride));
             packed.iter_mut().for_each(|packed| packed.set(kt));
             set_atoms(kt, *r, atoms);
         };

@@ -1,6 +1,6 @@
 //! V or Vᵀ with a dictionary and a workspace, created once.
 
-use super::{Block, Blocks, Dictionary, DictionaryParts, Load, MOST_BLOCKS, Terms, Work, take};
+use super::{Block, Blocks, Dictionary, DictionaryParts, Layout, Load, Terms, Work, take};
 use crate::parallel::{PerThread, Pool};
 use crate::{Mat, Scalar};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl<'a, S: Scalar> HalfProblem<'a, S> {
     ) -> Self {
         let width = data.panel(parts.arrays, pool.threads());
         let (p, q) = (data.most_rows(), if data.gathers() { 1 } else { width });
-        let scratch = pool.each(|| (Load::default(), Work::new(p, q, dictionary.r, parts.arrays)));
+        let scratch = pool.each(|| (Load::default(), Work::new(p, q, width, dictionary.r, parts.arrays)));
         Self { data, dictionary, pool, width, scratch }
     }
 
@@ -55,24 +55,22 @@ impl<'a, S: Scalar> HalfProblem<'a, S> {
         b: (&mut [B], usize),
         f: impl Fn(&Block<'_, S>, &mut [A], &mut [B], &mut Work<S>) + Sync,
     ) {
-        self.for_each_group(a, b, 1, |blocks, a, b, work| f(&blocks[0], a, b, work), |_| ());
+        self.for_each_group(a, b, Layout::InPlace, |blocks, a, b, work| f(&blocks[0], a, b, work), |_| ());
     }
 
-    /// [`for_each`](Self::for_each) with up to `most` single columns at a time if V is sparse. After each
-    /// panel `then` is called with its number of columns. It may be the user's code, so no lock is held.
+    /// [`for_each`](Self::for_each) with sparse columns in the given layout. After each panel `then` is called with its number of columns. It may be the user's code, so no lock is held.
     pub fn for_each_group<A: Send, B: Send>(
         &self,
         (a, per_a): (&mut [A], usize),
         (b, per_b): (&mut [B], usize),
-        most: usize,
+        layout: Layout,
         f: impl Fn(&[Block<'_, S>], &mut [A], &mut [B], &mut Work<S>) + Sync,
         then: impl Fn(usize) + Sync,
     ) {
-        debug_assert!(most <= MOST_BLOCKS);
         self.pool.panels(self.width, (a, per_a), (b, per_b), |first, mut a, mut b| {
             let cols = a.len() / per_a;
             self.scratch.with(|(load, work)| {
-                self.data.load(first..first + cols, most, &self.dictionary, load, &mut |blocks| {
+                self.data.load(first..first + cols, layout, &self.dictionary, load, &mut |blocks| {
                     let cols: usize = blocks.iter().map(|b| b.q).sum();
                     f(blocks, take(&mut a, cols * per_a), take(&mut b, cols * per_b), work);
                 });

@@ -6,7 +6,7 @@
 //!
 //! A [`Block`] is a few columns of V with the dictionary restricted to the rows that matter: a panel of
 //! columns with all of K if V is dense, one column with the rows of K at its entries if V is sparse.
-//! [`Blocks`] is the only interface to the data: a storage provides blocks, and the code above does not
+//! [`Blocks`] is the interface of the half-steps to the data: a storage provides blocks, and the code above does not
 //! depend on the storage. [`HalfProblem`] iterates over the blocks. It alone decides threads, order and sums.
 
 mod column_data;
@@ -24,7 +24,7 @@ pub use work::{Load, Work, workspace_bytes};
 
 use crate::Scalar;
 use crate::cost::Cost;
-use crate::kernel::{self, Isa, LogSums, Packed, Ratio, TileMap};
+use crate::kernel::{self, Given, Isa, LogSums, Packed, Ratio, SparseRows, TileMap};
 use std::ops::{AddAssign, Range};
 
 /// The most rows of KX processed at a time, so that they stay in cache between the two products.
@@ -53,6 +53,17 @@ pub fn take<'a, A>(from: &mut &'a mut [A], n: usize) -> &'a mut [A] {
     from.split_off_mut(..n).expect("the slice is long enough")
 }
 
+/// How a pass wants the columns of a sparse V. Dense columns come in panels either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// All columns of a panel in one block, which reads the rows of the dictionary where they lie: best if
+    /// each entry is used once or twice.
+    InPlace,
+    /// Single columns, up to this many at a time, each with the rows of the dictionary at its entries copied
+    /// atom by atom: best if several sweeps over the entries follow.
+    Gathered(usize),
+}
+
 /// V or Vᵀ as blocks of columns in the precision of the computation: dense, sparse, converted, weighted or
 /// decoded from disk.
 pub trait Blocks<S: Scalar>: Sync {
@@ -72,11 +83,12 @@ pub trait Blocks<S: Scalar>: Sync {
     /// Whether blocks hold rows of the dictionary gathered for one column, instead of all rows.
     fn gathers(&self) -> bool;
 
-    /// Passes the columns `cols` to `f`, as one block or as groups of up to `most` single columns.
+    /// Passes the columns `cols` to `f`, as one block or, if V is sparse and the layout is
+    /// [`Layout::Gathered`], as groups of single columns.
     fn load(
         &self,
         cols: Range<usize>,
-        most: usize,
+        layout: Layout,
         dictionary: &Dictionary<S>,
         room: &mut Load<S>,
         f: &mut dyn FnMut(&[Block<'_, S>]),
@@ -92,8 +104,10 @@ pub struct Block<'a, S> {
     pub p: usize,
     pub q: usize,
     pub r: usize,
-    /// p × q: the columns of V.
+    /// p × q: the columns of V, or the entries of sparse columns.
     pub a: &'a [S],
+    /// The places of the entries of sparse columns in [`Layout::InPlace`], where p is 0.
+    pub rows: Option<SparseRows<'a, S>>,
     /// The dictionary on these rows, packed for products. If there is none, products use the atoms.
     pub packed: Option<&'a Packed<S>>,
     /// The dictionary on these rows atom by atom: r times [`Block::height`] numbers, zeros after the first p.
@@ -136,17 +150,16 @@ impl<S: Scalar> Block<'_, S> {
     /// Computes g = Kᵀ(α/Kx), and Σα·ln(α/Kx) if `logs` is set.
     pub fn evidence(&self, x: &[S], logs: bool, tile: &mut [S], out: &mut Evidence<S>) {
         if logs {
-            self.measure(x, false, tile, out);
-        } else {
-            self.pass(x, Some(&mut out.g), tile, &mut Ratio { a: self.a });
+            return self.measure(x, false, tile, out);
         }
+        self.both_products(x, &mut out.g, tile, &mut Ratio { a: self.a });
     }
 
     /// g and the logarithms. To `certify`, g is not finite in a column where Kx has lost digits to underflow.
     pub fn measure(&self, x: &[S], certify: bool, tile: &mut [S], out: &mut Evidence<S>) {
         let mut sums = LogSums::new(self.a, self.a, self.q);
         sums.certify = certify;
-        self.pass(x, Some(&mut out.g), tile, &mut sums);
+        self.both_products(x, &mut out.g, tile, &mut sums);
         (0..self.q).for_each(|c| out.logs[c] = sums.sum(c));
     }
 
@@ -155,7 +168,15 @@ impl<S: Scalar> Block<'_, S> {
         self.cost.value(c, self.sums[c], 1.0, logs, x)
     }
 
-    /// Makes one pass over the block, tile by tile: z = Kx for the r × q weights `x`, t = map(z), g = Kᵀt.
+    /// [`pass`](Self::pass) in either layout.
+    fn both_products(&self, x: &[S], g: &mut [S], tile: &mut [S], map: &mut impl TileMap<S>) {
+        match self.rows {
+            Some(rows) => rows.pass(x, self.r, g, map),
+            None => self.pass(x, Some(g), tile, map),
+        }
+    }
+
+    /// Makes one pass over a block that is not in place, tile by tile: z = Kx for the r × q weights `x`, t = map(z), g = Kᵀt.
     /// The map is applied strip by strip while z is in the L1 cache. Without `g` there is one product.
     pub fn pass(&self, x: &[S], mut g: Option<&mut [S]>, tile: &mut [S], map: &mut impl TileMap<S>) {
         let Block { p, q, r, .. } = *self;
@@ -177,9 +198,12 @@ impl<S: Scalar> Block<'_, S> {
         }
     }
 
-    /// g = Kᵀt for a p × q array t.
+    /// g = Kᵀt for an array t like [`Block::a`].
     pub fn back(&self, t: &[S], g: &mut [S], tile: &mut [S]) {
         let Block { p, q, r, .. } = *self;
+        if let Some(rows) = self.rows {
+            return rows.pass(&[], r, g, &mut Given { t });
+        }
         g[..r * q].fill(S::ZERO);
         for start in (0..p).step_by(tile_rows(p)) {
             let rows = start..(start + tile_rows(p)).min(p);

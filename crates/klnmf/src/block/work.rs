@@ -59,11 +59,12 @@ pub struct Work<S> {
 }
 
 impl<S: Scalar> Work<S> {
-    /// Allocates for blocks of p rows and q columns with r weights, with the p × q arrays if `arrays` is set.
-    pub fn new(p: usize, q: usize, r: usize, arrays: bool) -> Self {
+    /// Allocates for blocks of p rows and q columns, with the p × q arrays if `arrays` is set, and for panels
+    /// of `width` columns with r weights.
+    pub fn new(p: usize, q: usize, width: usize, r: usize, arrays: bool) -> Self {
         let zeros = |n: usize| vec![S::ZERO; n];
         let big = || zeros(if arrays { padded::<S>(p) * q } else { 0 });
-        let columns = q.max(MOST_BLOCKS);
+        let columns = width.max(MOST_BLOCKS);
         let small = || zeros(r * columns);
         Self {
             tile: Aligned::zeros(TILE_ROWS.min(p) * q),

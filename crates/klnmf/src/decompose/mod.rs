@@ -11,13 +11,15 @@ mod free_set_newton;
 mod newton_sweeps;
 mod primal_dual;
 
-use crate::block::{Block, ColumnData, Dictionary, DictionaryParts, HalfProblem, MOST_BLOCKS, Terms, Work};
+use crate::block::{
+    Block, ColumnData, Dictionary, DictionaryParts, HalfProblem, Layout, MOST_BLOCKS, Terms, Work,
+};
 use crate::certificate::check_factor;
 use crate::cost::non_negative;
 use crate::factorize::check_tol;
 use crate::kernel::LogSums;
 use crate::matrix::Matrix;
-use crate::parallel::{Pool, check_threads};
+use crate::parallel::{Pool, check_threads, total};
 use crate::{Entry, Error, Mat, Result, Scalar, Status};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -74,7 +76,7 @@ pub struct ColumnInfo {
     /// No other weights have a divergence that is lower by more than this. It is the distance to the best
     /// dual value found, which is often far better than the closed formula at these weights.
     pub gap: f64,
-    /// Steps taken.
+    /// Steps taken, where the whole stage of free-set Newton counts as its limit.
     pub iterations: usize,
     /// Whether the gap is within the tolerance, or was before the weights were rounded to the precision of V.
     pub converged: bool,
@@ -95,12 +97,12 @@ pub struct Decomposition<T> {
 impl<T> Decomposition<T> {
     /// D(V‖WH): the sum over the columns.
     pub fn divergence(&self) -> f64 {
-        self.columns.iter().map(|c| c.divergence).sum()
+        total(self.columns.iter().map(|c| c.divergence))
     }
 
     /// No H has a divergence that is lower by more than this: the sum over the columns.
     pub fn gap(&self) -> f64 {
-        self.columns.iter().map(|c| c.gap).sum()
+        total(self.columns.iter().map(|c| c.gap))
     }
 
     /// Number of columns above the tolerance.
@@ -215,7 +217,7 @@ impl<T: Scalar> Decomposer<T> {
         half.for_each_group(
             (h.as_mut_slice(), r),
             (&mut columns, 1),
-            MOST_BLOCKS,
+            Layout::Gathered(MOST_BLOCKS),
             |blocks, out, info, work| {
                 let mut x = std::mem::take(&mut work.start);
                 job.solve(blocks, &mut x[..out.len()], info, work);

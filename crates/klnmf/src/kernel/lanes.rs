@@ -37,6 +37,13 @@ pub trait Lanes<S: Scalar>:
         Self::load_or(token, from, at, live, S::ONE)
     }
 
+    /// The numbers at an address.
+    ///
+    /// # Safety
+    ///
+    /// `N` numbers must be readable there.
+    unsafe fn read(token: Self::Token, from: *const S) -> Self;
+
     /// Writes the first `live` numbers to `to`, starting at `at`.
     fn store(self, to: &mut [S], at: usize, live: usize);
 
@@ -94,6 +101,26 @@ pub trait Lanes<S: Scalar>:
             *sum = lanes.sum().to_f64();
         }
         sums
+    }
+
+    /// The lane sums of the first `N` registers.
+    #[inline(always)]
+    fn sum_each(of: [Self; MOST]) -> Self {
+        let mut all = [S::ZERO; MOST];
+        if Self::N < 8 {
+            for l in 0..Self::N {
+                all[l] = of[l].sum();
+            }
+        } else {
+            let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = of;
+            let sums = Self::sums([a, b, c, d, e, f, g, h]);
+            all.iter_mut().zip(sums).for_each(|(to, sum)| *to = S::from_f64(sum));
+            if Self::N == 16 {
+                let sums = Self::sums([i, j, k, l, m, n, o, p]);
+                all[8..].iter_mut().zip(sums).for_each(|(to, sum)| *to = S::from_f64(sum));
+            }
+        }
+        Self::load(of[0].token(), &all, 0, Self::N)
     }
 
     /// The sum of the numbers, by halves, so that one wide register and two narrow ones give the same bits.

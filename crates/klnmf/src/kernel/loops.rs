@@ -180,6 +180,18 @@ pub(crate) fn convert<A: Scalar, B: Scalar>(from: &[A], to: &mut [B]) {
     );
 }
 
+/// [`convert`] of rows of `n` numbers into rows that are `stride` apart.
+pub(crate) fn convert_rows<A: Scalar, B: Scalar>(from: &[A], n: usize, to: &mut [B], stride: usize) {
+    simd(
+        #[inline(always)]
+        || {
+            for (to, from) in to.chunks_exact_mut(stride).zip(from.chunks_exact(n)) {
+                to.iter_mut().zip(from).for_each(|(to, x)| *to = B::from_f64(x.to_f64()));
+            }
+        },
+    );
+}
+
 /// Σ a_i·b_i in double precision, in eight lanes that the compiler vectorises.
 pub(crate) fn dot<A: Scalar, B: Scalar>(a: &[A], b: &[B]) -> f64 {
     simd(

@@ -13,6 +13,8 @@ use std::mem::MaybeUninit;
 pub trait TileMap<S: Scalar> {
     /// Whether it leaves z unchanged.
     const SAME: bool = false;
+    /// Whether it depends on z.
+    const READS: bool = true;
 
     /// The new values of the entries `at..at + live` of the block's p × q arrays, all in one column. `z`
     /// holds their old values, then ones. Results after the first `live` are ignored.
@@ -60,7 +62,7 @@ impl<S: Scalar, F: TileMap<S>> Wide<S> for Piece<'_, S, F> {
 
 /// Prefetches the cache line of an entry. As a hint, it may point anywhere.
 #[inline(always)]
-fn fetch<S>(from: &[S], at: usize) {
+pub(super) fn fetch<S>(from: &[S], at: usize) {
     #[cfg(target_arch = "x86_64")]
     // Safety: a prefetch does not read.
     unsafe {
@@ -80,6 +82,20 @@ impl<S: Scalar> TileMap<S> for Same {
     #[inline(always)]
     fn map<L: Lanes<S>>(&mut self, _: usize, _: usize, _: usize, z: L) -> L {
         z
+    }
+}
+
+/// t itself, whatever z is.
+pub(crate) struct Given<'a, S> {
+    pub t: &'a [S],
+}
+
+impl<S: Scalar> TileMap<S> for Given<'_, S> {
+    const READS: bool = false;
+
+    #[inline(always)]
+    fn map<L: Lanes<S>>(&mut self, _: usize, at: usize, live: usize, z: L) -> L {
+        L::load(z.token(), self.t, at, live)
     }
 }
 

@@ -19,6 +19,7 @@ mod map;
 pub(crate) mod newton_pass;
 mod packed;
 mod plain;
+mod rows;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -27,10 +28,13 @@ pub(crate) use isa::simd;
 pub use isa::{Avx2, Avx512};
 pub use isa::{Isa, instruction_level, instruction_levels};
 pub use lanes::Lanes;
-pub(crate) use loops::{add_columns, convert, dot, ln, log_sum, multiply, multiply_transposed, weighted_log};
-pub(crate) use map::{DualStep, Keep, KeepAndMeasure, LogSums, Ratio, TileMap};
+pub(crate) use loops::{
+    add_columns, convert, convert_rows, dot, ln, log_sum, multiply, multiply_transposed, weighted_log,
+};
+pub(crate) use map::{DualStep, Given, Keep, KeepAndMeasure, LogSums, Ratio, TileMap};
 pub use packed::{Aligned, Packed};
 pub use plain::{Array, FUSED};
+pub use rows::SparseRows;
 #[cfg(target_arch = "x86_64")]
 pub use {
     avx512::{F32x16, F64x8},

@@ -71,6 +71,12 @@ impl<S: Scalar, const N: usize, const F: bool> Lanes<S> for Array<S, N, F> {
     }
 
     #[inline(always)]
+    unsafe fn read((): (), from: *const S) -> Self {
+        // Safety: the caller has checked it.
+        Self(unsafe { from.cast::<[S; N]>().read_unaligned() })
+    }
+
+    #[inline(always)]
     fn store(self, to: &mut [S], at: usize, live: usize) {
         to[at..at + live].copy_from_slice(&self.0[..live]);
     }

@@ -5,7 +5,7 @@
 //! and exist only in single precision.
 
 use super::isa::Avx2;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, MOST};
 use pulp::{MemMask, Simd};
 
 /// Defines a register type for a level and a precision. Precisions differ in the names of the instructions.
@@ -58,14 +58,19 @@ macro_rules! x86_lanes {
             fn load_or(token: $token, from: &[$t], at: usize, live: usize, rest: $t) -> Self {
                 let from = &from[at..at + live];
                 if live == Self::N {
-                    let from = from.as_ptr().cast::<<$token as Simd>::$floats>();
                     // Safety: the slice has as many numbers as the register.
-                    return Self(unsafe { from.read_unaligned() }, token);
+                    return unsafe { Self::read(token, from.as_ptr()) };
                 }
                 let mask = token.$between(0, live as $int).mask();
                 // Safety: the mask has as many lanes as the slice has numbers.
                 let some = unsafe { token.$load(MemMask::new(mask), from.as_ptr()) };
                 Self(token.$select(mask, some, token.$set(rest)), token)
+            }
+
+            #[inline(always)]
+            unsafe fn read(token: $token, from: *const $t) -> Self {
+                // Safety: the caller has checked it.
+                Self(unsafe { from.cast::<<$token as Simd>::$floats>().read_unaligned() }, token)
             }
 
             #[inline(always)]
@@ -151,6 +156,26 @@ macro_rules! x86_lanes {
 pub(super) use x86_lanes;
 
 x86_lanes!(F64x4, f64, Avx2, "Four numbers in double precision.", shr_const_u64x4,
-    (token, mask) => token.avx._mm256_movemask_pd(pulp::cast(mask)) != 0, {});
+    (token, mask) => token.avx._mm256_movemask_pd(pulp::cast(mask)) != 0, {
+    #[inline(always)]
+    fn sum_each(of: [Self; MOST]) -> Self {
+        let avx = of[0].1.avx;
+        let pairs = |l: usize| avx._mm256_hadd_pd(pulp::cast(of[l].0), pulp::cast(of[l + 1].0));
+        let (a, b) = (pairs(0), pairs(2));
+        let low = avx._mm256_permute2f128_pd::<0x20>(a, b);
+        let high = avx._mm256_permute2f128_pd::<0x31>(a, b);
+        Self(pulp::cast(avx._mm256_add_pd(low, high)), of[0].1)
+    }
+});
 x86_lanes!(F32x8, f32, Avx2, "Eight numbers in single precision.", shr_const_u32x8,
-    (token, mask) => token.avx._mm256_movemask_ps(pulp::cast(mask)) != 0, {});
+    (token, mask) => token.avx._mm256_movemask_ps(pulp::cast(mask)) != 0, {
+    #[inline(always)]
+    fn sum_each(of: [Self; MOST]) -> Self {
+        let avx = of[0].1.avx;
+        let pairs = |l: usize| avx._mm256_hadd_ps(pulp::cast(of[l].0), pulp::cast(of[l + 1].0));
+        let (a, b) = (avx._mm256_hadd_ps(pairs(0), pairs(2)), avx._mm256_hadd_ps(pairs(4), pairs(6)));
+        let low = avx._mm256_permute2f128_ps::<0x20>(a, b);
+        let high = avx._mm256_permute2f128_ps::<0x31>(a, b);
+        Self(pulp::cast(avx._mm256_add_ps(low, high)), of[0].1)
+    }
+});

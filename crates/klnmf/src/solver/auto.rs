@@ -24,15 +24,11 @@ const TOO_OFTEN: usize = 3;
 
 /// Work for one entry of V in one half-step, in multiply-adds (measured). A product takes 1 for each atom and
 /// a division 12. The sums of a block of four weights take 28, so 7 for each atom. Gathering a row of the
-/// dictionary for a sparse column takes 6 for each atom.
+/// dictionary for a sparse column takes 6 for each atom; multiplicative updates read it in place.
 fn work(r: usize, steps: usize, gathers: bool, newton: bool) -> f64 {
     let (r, steps, division) = (r as f64, steps as f64, 12.0);
     let gathered = if gathers { 6.0 * r } else { 0.0 };
-    if newton {
-        gathered + r + division + steps * (7.0 * r + division)
-    } else {
-        steps * (gathered + 2.0 * r + division)
-    }
+    if newton { gathered + r + division + steps * (7.0 * r + division) } else { steps * (2.0 * r + division) }
 }
 
 /// The half-step of the current window, and the reason for it.

@@ -3,7 +3,7 @@
 use super::mu::MU;
 use super::smooth::{Prior, bring_to_sums};
 use super::{Setup, Side, Store, extrapolated};
-use crate::block::{Block, DictionaryParts, HalfProblem, Terms, Work};
+use crate::block::{Block, DictionaryParts, HalfProblem, Layout, Terms, Work};
 use crate::factorize::{Info, Precision};
 use crate::parallel::total;
 use crate::problem::Problem;
@@ -127,7 +127,7 @@ impl Default for Column {
 
 /// The columns of some blocks whose weights are to be updated.
 pub struct Moving<'a, S> {
-    /// One block, or up to eight blocks of one column each.
+    /// One block, or the gathered columns of a sparse V.
     pub blocks: &'a [Block<'a, S>],
     /// r weights for each column.
     pub x: &'a mut [S],
@@ -147,9 +147,9 @@ pub trait HalfStep<S: Scalar>: Sync {
         DictionaryParts::default()
     }
 
-    /// Number of sparse columns that it takes at a time.
-    fn together(&self) -> usize {
-        1
+    /// How it takes sparse columns.
+    fn layout(&self) -> Layout {
+        Layout::Gathered(1)
     }
 
     /// Moves the weights of some columns.
@@ -171,7 +171,7 @@ pub fn half_step<S: Scalar>(
     half.for_each_group(
         (x, r),
         (columns, 1),
-        step.together(),
+        step.layout(),
         |blocks, x, columns, work| step.run(Moving { blocks, x, columns, steps, measure }, work),
         |_| (),
     );
@@ -258,7 +258,9 @@ impl<S: Scalar> Site<S> for Local<'_, S> {
         let Some(prior) = self.prior else {
             return half_step(half, step, k, x, columns, steps, measure);
         };
-        let penalty = if measure { prior.penalty(k, x, half.data.sums()) } else { 0.0 };
+        let (wt, h) = if side == Side::H { (k, &*x) } else { (&*x, k) };
+        let penalty = if measure { prior.penalty(wt, h, self.halves[0].data.sums()) } else { 0.0 };
+        let half = &mut self.halves[side as usize];
         let value = half_step(half, step, k, x, columns, steps, measure);
         prior.weigh(side, x, half.data.sums());
         value + penalty

@@ -7,7 +7,7 @@
 
 use super::method::{HalfStep, Moving};
 use crate::Scalar;
-use crate::block::Work;
+use crate::block::{Layout, Work};
 
 /// The half-step, which is stateless.
 pub struct Mu {
@@ -21,6 +21,10 @@ pub static MU: Mu = Mu { counts: false };
 pub static COUNTS: Mu = Mu { counts: true };
 
 impl<S: Scalar> HalfStep<S> for Mu {
+    fn layout(&self) -> Layout {
+        Layout::InPlace
+    }
+
     fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>) {
         let Moving { blocks, x, columns, steps, measure } = moving;
         let (b, Work { tile, evidence, .. }) = (&blocks[0], work);

@@ -23,7 +23,7 @@
 
 use super::method::{HalfStep, Moving};
 use crate::Scalar;
-use crate::block::{Block, DictionaryParts, MOST_BLOCKS, Work, take};
+use crate::block::{Block, DictionaryParts, Layout, MOST_BLOCKS, Work, take};
 use crate::cost::Cost;
 use crate::kernel::newton_pass::{B, BlockPass, C, H, LastPass, Pass, Sums, Totals, chunks};
 use crate::kernel::{self, Isa, Keep, KeepAndMeasure, LogSums};
@@ -49,8 +49,8 @@ impl<S: Scalar> HalfStep<S> for Newton {
         DictionaryParts { atoms: true, arrays: true, ..DictionaryParts::default() }
     }
 
-    fn together(&self) -> usize {
-        MOST_BLOCKS
+    fn layout(&self) -> Layout {
+        Layout::Gathered(MOST_BLOCKS)
     }
 
     fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>) {

@@ -4,7 +4,7 @@
 //! α = ω∘a is V with zeros for missing entries, and c = Kᵀω replaces Kᵀ1.
 
 use super::column_data::panel_width;
-use super::{Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Load, Terms};
+use super::{Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Layout, Load, Terms};
 use crate::compiled::Compiled;
 use crate::cost::Cost;
 use crate::parallel::Pool;
@@ -39,7 +39,7 @@ impl<S: Scalar> Blocks<S> for Masked<S> {
     fn load(
         &self,
         cols: Range<usize>,
-        _: usize,
+        _: Layout,
         dictionary: &Dictionary<S>,
         room: &mut Load<S>,
         f: &mut dyn FnMut(&[Block<'_, S>]),
