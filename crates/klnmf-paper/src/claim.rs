@@ -1,20 +1,20 @@
-//! What the paper claims, and whether the measurements bear it out.
+//! The claims of the paper, and whether the measurements support them.
 
 use crate::section::paragraphs;
 
-/// A claim of the paper, taken apart into statements that can be measured.
+/// A claim of the paper, split into statements that can be measured.
 pub struct Claim {
     /// In the paper's words or close to them.
     pub paper: String,
     /// Section and figure of the paper.
     pub place: String,
-    /// The figure or table of ours that shows it.
+    /// Our figure or table that shows it.
     pub figure: String,
-    /// The statements, each with what was measured.
+    /// The statements with their measurements.
     pub checks: Vec<Check>,
-    /// Why it holds, and why it does not or only in part, as far as we know; may be empty.
+    /// Why it holds, and why it does not or holds only in part, as far as we know. Both may be empty.
     pub why: [String; 2],
-    /// Why it has no verdict at all, such as “not run at this size”.
+    /// Why it was not judged, such as “not run at this size”.
     pub not_run: Option<&'static str>,
 }
 
@@ -22,28 +22,29 @@ pub struct Claim {
 #[derive(Clone, Debug)]
 pub struct Check {
     pub holds: bool,
-    /// Whether the run was too short to tell, or the difference too small; then it has no say.
+    /// Whether it could not be decided: the run was too short, or the difference too small. Such a statement
+    /// does not affect the verdict.
     pub open: bool,
     /// The statement with its numbers.
     pub measured: String,
 }
 
-/// What became of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every statement that could be decided holds.
+    /// All statements that could be decided hold.
     Agrees,
-    /// Some hold.
+    /// Some of them hold.
     Partly,
-    /// None holds.
+    /// None of them holds.
     Disagrees,
-    /// None could be decided.
+    /// No statement could be decided.
     Undecided,
-    /// It was not run at the paper's size, or on other data.
+    /// It was not run at the paper's size or on its kind of data.
     NotRun,
 }
 
-/// All of them.
+/// All verdicts.
 pub const VERDICTS: [Verdict; 5] =
     [Verdict::Agrees, Verdict::Partly, Verdict::Disagrees, Verdict::Undecided, Verdict::NotRun];
 
@@ -52,31 +53,31 @@ impl Check {
         Self { holds, open: false, measured }
     }
 
-    /// A statement that may be open.
+    /// A statement with its answer; none if it could not be decided.
     pub fn settled(answer: Option<bool>, measured: String) -> Self {
         Self { holds: answer == Some(true), open: answer.is_none(), measured }
     }
 
-    /// What could not be decided.
+    /// A statement that could not be decided.
     pub fn undecided(measured: String) -> Self {
         Self { holds: false, open: true, measured }
     }
 }
 
 impl Claim {
-    /// A claim by its name in claims.md, the figure or table of ours that shows it, and its statements.
+    /// A claim by its name in claims.md, with our figure or table that shows it and its statements.
     pub fn new(name: &str, figure: &str, checks: Vec<Check>) -> Self {
         let mut texts = paragraphs(include_str!("claims.md"), name);
         let [paper, place, holds, fails] = std::array::from_fn(|_| texts.next().unwrap_or_default());
         Self { paper, place, figure: figure.into(), checks, why: [holds, fails], not_run: None }
     }
 
-    /// The same claim at another place of the paper.
+    /// The same claim with another place in the paper.
     pub fn at(self, place: &str) -> Self {
         Self { place: place.into(), ..self }
     }
 
-    /// Why the verdict is what it is.
+    /// The reason for the verdict.
     pub fn reason(&self) -> &str {
         match self.verdict() {
             Verdict::Agrees => &self.why[0],
@@ -85,22 +86,24 @@ impl Claim {
         }
     }
 
-    /// Statements that could not be decided.
+    /// The number of statements that could not be decided.
     pub fn open(&self) -> usize {
         self.checks.iter().filter(|check| check.open).count()
     }
 
-    /// The verdict for reading: statements that were left open are counted, unless that is all there is.
+    /// The verdict as text, with the number of statements that could not be decided.
     pub fn verdict_in_words(&self) -> String {
         let verdict = self.verdict();
         match self.open() {
             _ if self.not_run.is_some() => self.not_run.unwrap_or_default().into(),
-            open if open > 0 && verdict != Verdict::Undecided => format!("{} ({open} open)", verdict.name()),
+            open if open > 0 && verdict != Verdict::Undecided => {
+                format!("{} ({open} of {} statements not decided)", verdict.name(), self.checks.len())
+            }
             _ => verdict.name().into(),
         }
     }
 
-    /// Follows from the statements alone.
+    /// The verdict, which follows from the statements alone.
     pub fn verdict(&self) -> Verdict {
         let holding = self.checks.iter().filter(|check| check.holds).count();
         let decided = self.checks.iter().filter(|check| !check.open).count();
@@ -119,33 +122,33 @@ impl Claim {
 }
 
 impl Verdict {
-    /// The name for reading.
+    /// The verdict on one claim, as text.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Agrees => "agrees",
-            Verdict::Partly => "partly",
-            Verdict::Disagrees => "does not agree",
-            Verdict::Undecided => "undecided",
+            Verdict::Agrees => "holds",
+            Verdict::Partly => "holds in part",
+            Verdict::Disagrees => "does not hold",
+            Verdict::Undecided => "not decided",
             Verdict::NotRun => "not run",
         }
     }
 
-    /// What this number of claims does.
+    /// The verb phrase after a number of claims, as in “2 hold”.
     pub fn counted(self, count: usize) -> &'static str {
         match self {
-            Verdict::Agrees if count == 1 => "agrees",
-            Verdict::Agrees => "agree",
-            Verdict::Disagrees if count == 1 => "does not agree",
-            Verdict::Disagrees => "do not agree",
-            Verdict::Partly => "in part",
-            Verdict::Undecided if count == 1 => "is undecided",
-            Verdict::Undecided => "are undecided",
+            Verdict::Agrees if count == 1 => "holds",
+            Verdict::Agrees => "hold",
+            Verdict::Partly if count == 1 => "holds in part",
+            Verdict::Partly => "hold in part",
+            Verdict::Disagrees if count == 1 => "does not hold",
+            Verdict::Disagrees => "do not hold",
+            Verdict::Undecided => "could not be decided",
             Verdict::NotRun if count == 1 => "was not run",
             Verdict::NotRun => "were not run",
         }
     }
 
-    /// The name for style sheets and JSON.
+    /// The name in style sheets and JSON.
     pub fn key(self) -> &'static str {
         match self {
             Verdict::Agrees => "agrees",
@@ -157,47 +160,47 @@ impl Verdict {
     }
 }
 
-/// Divergences that differ by less than this share are as low as each other: another start moves an end by as
-/// much.
+/// Divergences whose relative difference is smaller count as equal. The final divergences of different starts
+/// differ by as much.
 pub const MARGIN: f64 = 1e-3;
 
-/// Differences of times below this, in seconds, are those of caches and of whatever else the machine does.
+/// Time differences below this, in seconds, may come from caches and other work of the machine.
 const RESOLUTION: f64 = 5e-3;
 
-/// Differences of times below this share of the longer one decide nothing either: every run is made once, and
-/// the next would differ.
+/// Relative to the longer time. Smaller differences decide nothing either: every run is timed once, and the
+/// next one would differ.
 const RESOLUTION_SHARE: f64 = 0.1;
 
-/// How well a time is known, in seconds, given the longer of those that are compared.
+/// The timing error in seconds, given the longer of the compared times.
 fn error_of(longer: f64) -> f64 {
     RESOLUTION.max(RESOLUTION_SHARE * longer)
 }
 
-/// Whether a value is below another by more than the margin; none if they are as low as each other.
+/// Whether a value is below another by more than the margin; none if they differ by less.
 pub fn lower(a: f64, b: f64) -> Option<bool> {
     let clearly = |a: f64, b: f64| a < (1.0 - MARGIN) * b;
     if clearly(a, b) { Some(true) } else { clearly(b, a).then_some(false) }
 }
 
-/// An answer that depends on a time, given the error of the time: it is open if it changes within the
-/// resolution, which follows from the longer of the times that are compared.
+/// The answer to a question that depends on a time, as a function of the error of that time. It is none if
+/// the answer changes within the timing error, which follows from the longer of the compared times.
 pub fn timed(longer: f64, answer: impl Fn(f64) -> Option<bool>) -> Option<bool> {
     let (middle, error) = (answer(0.0), error_of(longer));
     [-error, error].iter().all(|error| answer(*error) == middle).then_some(middle)?
 }
 
-/// The margin for reading.
+/// The margin as text.
 pub fn margin() -> String {
     format!("{} %", 100.0 * MARGIN)
 }
 
-/// The resolution for reading, given the longer of the times that are compared.
+/// The timing error as text, given the longer of the compared times.
 pub fn resolution(longer: f64) -> String {
     let error = error_of(longer);
     if error < 1.0 { format!("{:.0} ms", 1e3 * error) } else { format!("{error:.1} s") }
 }
 
-/// A number for reading: few digits, powers of ten only where they help.
+/// A number as text, with few digits. Very large and very small numbers have an exponent.
 pub fn plain(x: f64) -> String {
     let size = x.abs();
     if !x.is_finite() {
@@ -218,7 +221,7 @@ pub fn above(x: f64, other: f64) -> f64 {
     100.0 * (x / other - 1.0)
 }
 
-/// A share in per cent with its sign.
+/// A percentage with its sign.
 pub fn signed(per_cent: f64) -> String {
     if per_cent.abs() < 5e-4 {
         return "0.000 %".into();
@@ -247,13 +250,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_open_has_no_say() {
+    fn statements_that_are_not_decided_do_not_count() {
         let claim = |checks: Vec<Check>| Claim::new("", "", checks);
         let (yes, no) = (Check::new(true, String::new()), Check::new(false, String::new()));
         let open = Check::undecided(String::new());
-        assert_eq!(claim(vec![yes.clone()]).verdict_in_words(), "agrees");
-        assert_eq!(claim(vec![open.clone(), yes.clone()]).verdict_in_words(), "agrees (1 open)");
-        assert_eq!(claim(vec![open.clone()]).verdict_in_words(), "undecided");
+        assert_eq!(claim(vec![yes.clone()]).verdict_in_words(), "holds");
+        let half = claim(vec![open.clone(), yes.clone()]).verdict_in_words();
+        assert_eq!(half, "holds (1 of 2 statements not decided)");
+        assert_eq!(claim(vec![open.clone()]).verdict_in_words(), "not decided");
         assert_eq!(claim(vec![open.clone(), yes]).verdict(), Verdict::Agrees);
         assert_eq!(claim(vec![open.clone(), no]).verdict(), Verdict::Disagrees);
         assert_eq!(claim(vec![open.clone(), open]).verdict(), Verdict::Undecided);
@@ -268,9 +272,9 @@ mod tests {
         assert_eq!(claim(&[true, true]).verdict(), Verdict::Agrees);
         assert_eq!(claim(&[true, false]).verdict(), Verdict::Partly);
         assert_eq!(claim(&[false]).verdict(), Verdict::Disagrees);
-        assert_eq!(claim(&[]).verdict(), Verdict::Disagrees, "what was not measured is not borne out");
+        assert_eq!(claim(&[]).verdict(), Verdict::Disagrees, "a claim without measurements does not hold");
         assert_eq!([claim(&[true]).reason(), claim(&[true, false]).reason()], ["good", "bad"]);
-        // Without the paper's size there is no verdict, whatever was measured.
+        // At other sizes than the paper's there is no verdict, whatever was measured.
         let elsewhere = Claim { not_run: Some("not run at this size"), ..claim(&[true]) };
         assert_eq!((elsewhere.verdict(), elsewhere.reason()), (Verdict::NotRun, ""));
         assert_eq!(elsewhere.verdict_in_words(), "not run at this size");

@@ -1,4 +1,4 @@
-//! The counts of the experiment on topics: those of a file, or generated ones with known topics.
+//! The counts of the experiment on topics, either from a file or generated with known topics.
 
 use crate::checksum;
 use crate::random::Random;
@@ -8,7 +8,7 @@ use crate::topics::topics;
 use klnmf::{Mat, Order, Sparse};
 use std::path::Path;
 
-/// Words, documents and mean length of a document of the generated corpus.
+/// The number of words, the number of documents and their mean length in the generated corpus.
 fn sizes(size: Size) -> (usize, usize, f64) {
     size.pick((60, 40, 80.0), (1000, 500, 150.0), (5000, 2000, 200.0))
 }
@@ -16,12 +16,13 @@ fn sizes(size: Size) -> (usize, usize, f64) {
 /// Counts, words × documents.
 pub struct Corpus {
     pub counts: Sparse<f64>,
-    /// The topics it was made of, if it was made.
+    /// The true topics, if the corpus was generated.
     pub truth: Option<Mat<f64>>,
-    /// The name of the file, if it was not.
+    /// The name of the file, if it was read.
     pub name: Option<String>,
-    /// How many documents there were, and that each so-many-th of them is used.
+    /// The number of documents given.
     pub given: usize,
+    /// Every `step`-th document is used.
     pub step: usize,
 }
 
@@ -43,7 +44,7 @@ impl Corpus {
                 used.try_for_each(|(document, word, count)| put(word, document / step, count))
             });
         let counts = counts?;
-        anyhow::ensure!(counts.nnz() > 0, "{}: there are no counts", path.display());
+        anyhow::ensure!(counts.nnz() > 0, "{}: there are no nonzero counts", path.display());
         let name = file_name(path);
         Ok(Self { counts, truth: None, name: Some(name), given, step })
     }
@@ -55,12 +56,13 @@ impl Corpus {
     }
 }
 
-/// A corpus with known topics: words × topics with columns that sum to 1, and counts, words × documents.
+/// Generates a corpus: the true topics, words × topics with columns that sum to 1, and the counts, words ×
+/// documents.
 fn generated(size: Size, seed: u64) -> klnmf::Result<(Mat<f64>, Sparse<f64>)> {
     let ((words, documents, length), topics) = (sizes(size), topics(size));
-    // Another stream than that of the starts and of the other experiments.
+    // A random stream different from those of the starts and of the other experiments.
     let mut random = Random::new(seed ^ 0x7069_6373);
-    // Few words make up most of a topic, and every topic has its own; some words are in all of them.
+    // Every topic consists mostly of a few words of its own, and some words occur in all topics.
     let mut truth = Mat::from_fn(words, topics, |i, k| {
         let own = if i % topics == k { 1.0 } else { 0.02 };
         let common = if i % 17 == 0 { 0.3 } else { 0.0 };
@@ -72,7 +74,7 @@ fn generated(size: Size, seed: u64) -> klnmf::Result<(Mat<f64>, Sparse<f64>)> {
     }
     let mut entries = Vec::new();
     for j in 0..documents {
-        // Most documents are about one topic or two.
+        // Most documents have one or two topics.
         let weights: Vec<f64> = (0..topics).map(|_| random.uniform().powi(6) + 1e-3).collect();
         let total: f64 = weights.iter().sum();
         let size = length * (0.5 + random.uniform());
@@ -95,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_corpus_is_made_of_its_topics() {
+    fn the_generated_corpus_has_the_right_size() {
         let (truth, counts) = generated(Size::Tiny, 1).unwrap();
         assert!(truth.col_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-12));
         let v = counts.view();

@@ -1,9 +1,9 @@
-//! The convex problem: one factor is at its optimum and stays, the other one is found. The same for every
-//! data set.
+//! The convex problems: one factor is fixed at its optimum, and the other is computed, in the same way for
+//! every data set.
 //!
-//! The distance of a primal point to the optimum is D − p*, that of a dual point of value d is p* − d. There
-//! are two: the χ that FPA carries, projected as in §3.1, and the certificate D − gap, which is the better of
-//! that χ and of the point −V/(WH), scaled to be feasible; for a method that carries none, and in older
+//! The distance of a primal point to the optimum is D − p*, and that of a dual point with value d is p* − d.
+//! There are two dual points: FPA's own χ, projected as in §3.1, and the certificate D − gap. The certificate
+//! is the better of χ and the point −V/(WH), scaled to be feasible. For a method without χ, and in older
 //! records, it is that point alone.
 
 use crate::claim::{Check, Claim, plain, resolution, timed};
@@ -18,21 +18,21 @@ use klnmf::{Mat, Update};
 use klnmf_report::chart::{Chart, Line};
 use std::time::Instant;
 
-/// The problems by name and by the factor that moves.
+/// The problems with the factor that is computed.
 pub const PROBLEMS: [(&str, Update); 2] = [("W given H*", Update::W), ("H given W*", Update::H)];
 
-/// Runs that the experiment takes.
+/// The number of runs of the experiment.
 pub fn runs() -> usize {
     1 + PROBLEMS.len() * (ENTRANTS + sweep::OTHERS)
 }
 
-/// The same point: a distance to the optimum, relative to it.
+/// A method has converged if its relative distance to the optimum is at most this.
 const SAME: f64 = 1e-6;
-/// The distance that iterations and times are counted to.
+/// The relative distance to which iterations and times are counted.
 const NEAR: f64 = 1e-4;
 
-/// Both problems from the same start. The facts have the rank, the multiplicative updates for the factors
-/// that are held, and the iterations; `rho` is ADMM's penalty in the paper.
+/// Runs both problems from the same start. The facts have the rank, the number of multiplicative updates for
+/// the fixed factors, and the number of iterations. `rho` is ADMM's penalty in the paper.
 pub fn run(lab: &Lab, v: &Mat<f64>, rho: f64, record: &mut Record) -> anyhow::Result<()> {
     let prepared = &lab.prepare(v)?;
     let (w, h) = lab.start(prepared, record.count("rank"), 0)?;
@@ -53,14 +53,14 @@ pub fn run(lab: &Lab, v: &Mat<f64>, rho: f64, record: &mut Record) -> anyhow::Re
         for entrant in Entrant::all(rho, 1) {
             record.traces.push(race(entrant)?);
         }
-        let paper = record.trace(problem, ADMM).cloned().context("ADMM has run")?;
+        let paper = record.trace(problem, ADMM).cloned().context("there is no trace of ADMM")?;
         let target = Some(Level::near(optimum.divergence(), SAME));
         Sweep { problem, rho, target, paper }.run(record, race)?;
     }
     Ok(())
 }
 
-/// The figure of both problems against iterations and time, the sweep of ρ, and the table of the optima.
+/// The figure of both problems against iterations and time, the table of the optima, and ADMM against ρ.
 pub fn items(record: &Record, id: &str) -> Vec<Item> {
     let chart = |(letter, along, (problem, _)): (char, Along, (&str, Update))| Chart {
         title: format!("({letter}) {problem}"),
@@ -83,7 +83,7 @@ pub fn items(record: &Record, id: &str) -> Vec<Item> {
     items
 }
 
-/// The name of what the paper does not have, after that of its figure.
+/// The name of an item that the paper does not have, derived from that of its figure.
 fn beyond(id: &str, name: &str) -> String {
     format!("{}-{name}", id.splitn(3, '-').last().unwrap_or(id))
 }
@@ -121,7 +121,7 @@ fn optima(record: &Record, id: &str) -> Item {
     Item::table(id, "optima", &header, rows.to_vec())
 }
 
-/// The claims that the paper makes for its convex problems.
+/// The claims of the paper about its convex problems.
 pub fn claims(record: &Record, id: &str, place: &str, rho: f64) -> Vec<Claim> {
     let both = |f: &dyn Fn(&str) -> Vec<Check>| PROBLEMS.iter().flat_map(|(p, _)| f(p)).collect::<Vec<_>>();
     let claim = |name: &str, f: &dyn Fn(&str) -> Vec<Check>| Claim::new(name, id, both(f)).at(place);
@@ -146,9 +146,10 @@ fn end(record: &Record, problem: &str, method: &str) -> f64 {
 
 fn converged(record: &Record, problem: &str, method: &str) -> Check {
     let distance = end(record, problem, method);
+    let text = plain(distance);
     Check::new(
         distance <= SAME,
-        format!("{problem}: {method} ends {} above p*, relative (at most {SAME:.0e})", plain(distance)),
+        format!("{problem}: {method} ends at (D − p*)/p* = {text}; required: at most {SAME:.0e}"),
     )
 }
 
@@ -158,14 +159,14 @@ fn slower(record: &Record, problem: &str) -> Check {
     Check::new(
         mua >= TIMES * fpa,
         format!(
-            "{problem}: MUA ends {} above p*, FPA {}, relative (at least {TIMES} times)",
+            "{problem}: MUA ends at (D − p*)/p* = {}, FPA at {}; required: a ratio of at least {TIMES}",
             plain(mua),
             plain(fpa)
         ),
     )
 }
 
-/// Whether FPA comes near the optimum in at most half the iterations or time of another method.
+/// Whether FPA comes near the optimum in at most half the iterations or half the time of another method.
 fn sooner(record: &Record, problem: &str, other: &str, along: Along) -> Check {
     let target = Level::near(Optimum::of(record, problem).value, NEAR);
     let reach = |method: &str| Some(along.of(&record.trace(problem, method)?.reaches(target)?));
@@ -183,15 +184,18 @@ fn sooner(record: &Record, problem: &str, other: &str, along: Along) -> Check {
     let longer = (2.0 * fpa.unwrap_or(0.0)).max(theirs.unwrap_or(0.0));
     let (answer, within) = match along {
         Along::Iterations => (half(0.0), String::new()),
-        Along::Seconds => (timed(longer, half), format!(", to {}", resolution(longer))),
+        Along::Seconds => (timed(longer, half), format!("; timing error: {}", resolution(longer))),
     };
     let (fpa, theirs) = (text(fpa), text(theirs));
-    let measured =
-        format!("{problem}: to {NEAR:.0e} above p* FPA {fpa}, {other} {theirs} (at most half{within})");
+    let measured = format!(
+        "{problem}: {} to (D − p*)/p* = {NEAR:.0e}: FPA {fpa}, {other} {theirs}; required: FPA at most \
+         half{within}",
+        along.label()
+    );
     Check::settled(answer, measured)
 }
 
-/// The dual that FPA carries ends at the optimum; the certificate is told beside it, and decides nothing.
+/// Whether FPA's own dual variable ends at the optimum. The certificate is reported too, but does not count.
 fn strong_duality(record: &Record, problem: &str) -> Check {
     let optimum = Optimum::of(record, problem);
     let Some(last) = record.trace(problem, FPA).and_then(|trace| trace.points.last()) else {
@@ -199,17 +203,18 @@ fn strong_duality(record: &Record, problem: &str) -> Check {
     };
     let relative = |distance: f64| plain(optimum.relative(distance));
     let point =
-        format!("the certificate ends {} below it", relative(optimum.certificate_distance(last, problem)));
+        format!("the certificate ends {} below p*", relative(optimum.certificate_distance(last, problem)));
     match last.dual.map(|dual| optimum.below(dual)) {
         Some(distance) => Check::new(
             optimum.relative(distance) <= SAME,
             format!(
-                "{problem}: the χ that FPA carries ends {} below p*, relative (at most {SAME:.0e}); {point}",
+                "{problem}: FPA's dual χ ends {} below p*, relative to p*; required: at most {SAME:.0e}; \
+                 {point}",
                 relative(distance)
             ),
         ),
         None => {
-            Check::undecided(format!("{problem}: the χ that FPA carries was not recorded; {point}, relative"))
+            Check::undecided(format!("{problem}: FPA's dual χ was not recorded; {point}, relative to p*"))
         }
     }
 }
@@ -253,9 +258,9 @@ mod tests {
             assert_eq!(sooner(record, problem, MUA, Along::Seconds).holds, expected);
             assert!(strong_duality(record, problem).holds, "the dual is the optimum in both");
         }
-        assert!(!sooner(&good, problem, ADMM, Along::Iterations).holds, "as soon is not sooner");
+        assert!(!sooner(&good, problem, ADMM, Along::Iterations).holds, "equal is not half");
         assert!(converged(&bad, problem, ADMM).holds);
-        // So quick that no clock can tell.
+        // Too fast for the clock.
         let mut quick = good.clone();
         quick.traces.iter_mut().flat_map(|t| &mut t.points).for_each(|p| p.seconds *= 1e-5);
         assert!(sooner(&quick, problem, ADMM, Along::Seconds).open);
@@ -268,9 +273,9 @@ mod tests {
                 .for_each(|p| (p.gap_h, p.dual) = (p.gap_h + 1.0, dual));
             strong_duality(&record, problem)
         };
-        assert!(with_dual(Some(10.0)).holds, "only what FPA carries counts");
+        assert!(with_dual(Some(10.0)).holds, "only FPA's own dual counts");
         assert!(!with_dual(Some(9.0)).holds && !with_dual(Some(9.0)).open);
-        assert!(with_dual(None).open, "what was not recorded decides nothing");
+        assert!(with_dual(None).open, "without a record it is not decided");
     }
 
     #[test]
@@ -279,14 +284,14 @@ mod tests {
         let v = Mat::from_fn(15, 30, |_, _| 750.0 * random.uniform());
         let mut record = Record::new(json!({ "rank": 3, "updates": 300, "iterations": 300 }));
         run(&lab, &v, 0.15, &mut record).unwrap();
-        assert_eq!(lab.runs.get(), runs());
+        assert_eq!(lab.runs.into_inner(), runs());
         for (problem, _) in PROBLEMS {
             let optimum = Optimum::of(&record, problem);
             assert!(record.fact(&format!("gap of {problem}")) <= 1e-10 * record.fact("sum"));
             for trace in record.of(problem) {
                 let first = &trace.points[0];
                 assert!(trace.last() >= optimum.value - optimum.floor, "{problem}: {}", trace.method);
-                assert!(first.divergence < record.fact("sum"), "a start of the right scale");
+                assert!(first.divergence < record.fact("sum"), "a start with the right scale");
             }
             assert!(converged(&record, problem, AUTO).holds);
             let dual = |method: &str| record.trace(problem, method).unwrap().points.last().unwrap().dual;
@@ -295,7 +300,7 @@ mod tests {
                 "{problem}: below p*"
             );
             assert!(dual(FPA).is_some_and(|dual| dual >= 0.99 * optimum.value), "{problem}: {:?}", dual(FPA));
-            assert!(dual(MUA).is_none() && dual(ADMM).is_none(), "only FPA carries one");
+            assert!(dual(MUA).is_none() && dual(ADMM).is_none(), "only FPA has one");
         }
     }
 }

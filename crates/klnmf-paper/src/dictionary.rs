@@ -1,4 +1,4 @@
-//! `data/README.md`: what every column of every table means, and in which unit.
+//! `data/README.md`: the meaning and the unit of every column of every table.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_tables_that_are_there_are_described() {
+    fn only_existing_tables_are_described() {
         let text = text(&BTreeSet::from(["rho.csv".to_owned()]));
         assert!(text.contains("## rho.csv") && text.contains("| `reached` | iterations |"));
         assert!(!text.contains("## waves.csv"));

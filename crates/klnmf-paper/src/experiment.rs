@@ -1,4 +1,4 @@
-//! The experiments by name, each in a file of its own.
+//! The list of experiments. Each has its own file.
 
 use crate::record::Record;
 use crate::section::Section;
@@ -8,21 +8,21 @@ use crate::{decomposition, faces, music, synthetic_nd, synthetic_nmf, topics, wa
 /// An experiment of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Experiment {
-    /// The convex problems on uniform numbers.
+    /// The convex problems on uniform random data.
     SyntheticNd,
-    /// The factorisation of uniform numbers.
+    /// The factorisation of uniform random data.
     SyntheticNmf,
-    /// More parts for a factorisation that has converged.
+    /// Warm restarts with more parts.
     WarmRestart,
-    /// Parts of images.
+    /// The parts of images.
     Faces,
     /// The parts of a recording.
     Music,
-    /// Topic models against EM.
+    /// Topic models, compared with EM.
     Topics,
 }
 
-/// All of them, in the order of the paper.
+/// All experiments, in the order of the paper.
 pub const EXPERIMENTS: [Experiment; 6] = [
     Experiment::SyntheticNd,
     Experiment::SyntheticNmf,
@@ -33,7 +33,7 @@ pub const EXPERIMENTS: [Experiment; 6] = [
 ];
 
 impl Experiment {
-    /// The name on the command line, of the folder and on the page.
+    /// The name on the command line, of the data folder and on the page.
     pub fn name(self) -> &'static str {
         match self {
             Experiment::SyntheticNd => "synthetic-nd",
@@ -45,7 +45,7 @@ impl Experiment {
         }
     }
 
-    /// How many runs of a method it takes.
+    /// The number of runs of a method in this experiment.
     pub(crate) fn runs(self, size: Size) -> usize {
         match self {
             Experiment::SyntheticNd => decomposition::runs(),
@@ -57,7 +57,7 @@ impl Experiment {
         }
     }
 
-    /// What the page says and shows of the measurements.
+    /// The section of the page about this experiment.
     pub(crate) fn section(self, record: &Record) -> Section {
         match self {
             Experiment::SyntheticNd => synthetic_nd::section(record),
@@ -85,12 +85,12 @@ mod tests {
         for experiment in EXPERIMENTS {
             let lab = quiet_lab(1);
             let record = (study.load(experiment).unwrap().run)(&lab, Size::Tiny).unwrap();
-            assert_eq!(lab.runs.get(), experiment.runs(Size::Tiny), "{}", experiment.name());
+            assert_eq!(lab.runs.into_inner(), experiment.runs(Size::Tiny), "{}", experiment.name());
             let section = experiment.section(&record);
             assert!(!section.claims.is_empty() && !section.title.is_empty());
             assert!(section.items.iter().all(|item| !item.caption.is_empty()));
             for claim in &section.claims {
-                assert_eq!(claim.verdict(), Verdict::NotRun, "{}: another size has no verdict", claim.paper);
+                assert_eq!(claim.verdict(), Verdict::NotRun, "{}: no verdict at another size", claim.paper);
                 assert!(!claim.checks.is_empty(), "{}", claim.paper);
                 assert!(claim.why.iter().all(|why| why.ends_with('.')), "{}: why, and why not", claim.paper);
                 assert!(section.items.iter().any(|item| item.id == claim.figure), "{}", claim.figure);
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    /// Claims are judged at the paper's size and on data of its kind, and nowhere else.
+    /// Claims are judged only at the paper's size and on its kind of data.
     #[test]
     fn only_the_papers_size_and_kind_of_data_are_judged() {
         let why = |experiment: Experiment, data: &str, columns: usize, mut facts: Value| {

@@ -1,4 +1,4 @@
-//! Section 4.2: parts of images, and how many steps to take on one factor.
+//! Section 4.2: the parts of images, and the number of steps per factor.
 
 use crate::checksum;
 use crate::claim::{Check, Claim};
@@ -33,28 +33,29 @@ const PARTS: &str = "figure-13-faces-parts";
 const RHO: f64 = 50.0;
 /// ADMM's penalty for the convex problems.
 const RHO_ND: f64 = 0.1;
-/// Steps on one factor, besides the paper's choice.
+/// Other numbers of steps per factor than the paper's choice.
 const OTHER_INNER: [usize; 3] = [3, 10, 15];
-/// The name of some of the images themselves among the pictures.
+/// The name of the images themselves in the data.
 const DATA: &str = "data";
-/// Images beside each other and below each other in a picture.
+/// Images per row and per column of a picture.
 const ACROSS: usize = 7;
 
 /// Images as columns, 0 to 255.
 pub struct Faces {
     v: Mat<f64>,
     width: usize,
-    /// The name of the file or folder; none for the built-in ones.
+    /// The name of the file or folder; none for the built-in images.
     name: Option<String>,
-    /// Whether a column holds an image column by column.
+    /// Whether images are stored column by column.
     column_major: bool,
-    /// How many images there were, and that each so-many-th of them is used.
+    /// The number of images given.
     given: usize,
+    /// Every `step`-th image is used.
     step: usize,
 }
 
 impl Faces {
-    /// What a path names, or the Swimmer images; for small sizes only some of them, from all over.
+    /// Reads images, or generates the Swimmer images. Small sizes use only every few of them.
     pub fn load(path: Option<&Path>, column_major: bool, seed: u64, size: Size) -> anyhow::Result<Self> {
         let (v, width) = match path {
             None => (noisy_swimmers(seed), swimmer::SIDE),
@@ -75,7 +76,7 @@ impl Faces {
         format!("{name}, {}{turned}", checksum::of_numbers(self.v.as_slice()))
     }
 
-    /// Columns as images row by row.
+    /// Converts columns to images stored row by row.
     fn upright(&self, columns: &Mat<f64>) -> Mat<f64> {
         let (width, height) = (self.width, columns.rows() / self.width);
         if !self.column_major {
@@ -85,8 +86,8 @@ impl Faces {
     }
 }
 
-/// The Swimmer images as a camera counts them. Without noise 17 parts fit exactly: then the divergence goes
-/// to zero, and there is no optimum to compare methods at.
+/// The Swimmer images with Poisson noise. Without noise, 17 parts fit exactly and the divergence goes to
+/// zero, so final divergences could not be compared.
 fn noisy_swimmers(seed: u64) -> Mat<f64> {
     const DARK: f64 = 10.0;
     const BRIGHT: f64 = 200.0;
@@ -94,15 +95,15 @@ fn noisy_swimmers(seed: u64) -> Mat<f64> {
     Mat::from_fn(clean.rows(), clean.cols(), |i, j| random.poisson(DARK + (BRIGHT - DARK) * clean[(i, j)]))
 }
 
-/// A matrix of square images.
+/// Reads a matrix with a square image in every column.
 fn read_matrix(path: &Path) -> anyhow::Result<(Mat<f64>, usize)> {
     let v = klnmf_io::read_dense::<f64>(path)?;
     klnmf::Matrix::from(&v).check().map_err(|why| klnmf_io::Error::matrix(path, why))?;
     let side = (v.rows() as f64).sqrt().round() as usize;
     ensure!(
         side * side == v.rows() && side > 0 && v.cols() > 0,
-        "{}: {} rows are no square image in a column: transpose the matrix, or give a folder of PGM or PNG \
-         files",
+        "{}: the matrix has {} rows, so its columns are not square images; transpose it, or give a folder of \
+         PGM or PNG files",
         path.display(),
         v.rows()
     );
@@ -136,7 +137,7 @@ pub fn run(lab: &Lab, size: Size, faces: &Faces) -> anyhow::Result<Record> {
     let found = factorisation::run(lab, v, &setup(size), &mut record)?;
     let pixels = (0..v.rows()).map(|pixel| format!("p{pixel}"));
     let mut parts = Sheet::new(["method".into(), "part".into()].into_iter().chain(pixels));
-    // Only generated images: those that were given are somebody's, and a report may be published.
+    // Only generated images are stored. Given images may not be free, and a report may be published.
     if name.is_none() {
         let shown = v.cols().min(ACROSS * ACROSS);
         let spread = Mat::from_fn(v.rows(), shown, |i, k| v[(i, k * v.cols() / shown)]);
@@ -152,7 +153,7 @@ pub fn run(lab: &Lab, size: Size, faces: &Faces) -> anyhow::Result<Record> {
     Ok(record)
 }
 
-/// Images as grey levels from 0 to 255, each relative to its largest.
+/// Records images as grey levels from 0 to 255, relative to the largest value of each.
 fn note(sheet: &mut Sheet, method: &str, images: &Mat<f64>) {
     for k in 0..images.cols() {
         let most = images.col(k).iter().copied().fold(0.0, f64::max);
@@ -165,10 +166,9 @@ fn note(sheet: &mut Sheet, method: &str, images: &Mat<f64>) {
 
 pub fn section(record: &Record) -> Section {
     let data = match record.text("data") {
-        "" => "No images were given (--faces), so these are the built-in Swimmer images, generated: 32 × 32 \
-               pixels, a body with four limbs in four positions each, with Poisson noise (a mean of 10 in \
-               the dark, of 200 on the swimmer). They are no faces, and what holds for them need not hold \
-               for faces."
+        "" => "No images were given (--faces), so we use the generated Swimmer images: 32 × 32 pixels, a \
+               body with four limbs in four positions each, and Poisson noise (mean 10 in the background and \
+               200 on the swimmer). They are not faces, and results may differ for faces."
             .into(),
         name => format!("The images are those of {name}."),
     };
@@ -188,18 +188,18 @@ pub fn section(record: &Record) -> Section {
         )
 }
 
-/// Which of the images were used, if not all.
+/// A sentence about which images were used.
 fn used(record: &Record) -> String {
     let step = record.fact("step");
     if step <= 1.0 {
         return record.fill("All {columns} images are used.");
     }
     let [second, third] = [1.0 + step, 1.0 + 2.0 * step];
-    record.fill("To be quick only {columns} of the {images} images are used")
-        + &format!(", numbers 1, {second}, {third} and so on; --full uses all of them.")
+    record.fill("To save time, only {columns} of the {images} images are used")
+        + &format!(", numbers 1, {second}, {third} and so on. With --full, all are used.")
 }
 
-/// FPA with several numbers of steps on one factor.
+/// The traces of FPA with different numbers of steps per factor.
 fn inner_traces(record: &Record) -> Vec<&Trace> {
     let mut all = [OTHER_INNER[0], INNER].to_vec();
     all.extend(&OTHER_INNER[1..]);
@@ -225,7 +225,7 @@ fn with_name(inner: usize) -> String {
     format!("FPA inner {inner}")
 }
 
-/// The pictures of these methods, as far as there are any.
+/// The pictures of these methods, if recorded.
 fn pictures(record: &Record, methods: &[&str]) -> Vec<String> {
     let width = record.fact("width") as usize;
     let sheet = record.sheets.get("parts");
@@ -276,19 +276,21 @@ fn claims(record: &Record) -> Vec<Claim> {
         ("faces-order", FIGURES[0], order),
     ];
     let claims = all.into_iter().map(|(name, figure, checks)| Claim::new(name, figure, checks));
-    claims.chain([factorisation::rho_claim(record, ID, "4.2", RHO)]).collect()
+    claims.chain([factorisation::rho_claim(record, ID, "§4.2", RHO)]).collect()
 }
 
 fn best_inner(starts: &Starts) -> Vec<Check> {
     let check = |inner: &usize| {
         let ratio = starts.ratio((PROBLEM, FPA, At::End), (PROBLEM, &with_inner(*inner), At::End));
         let text = ratio.text(difference);
-        Check::settled(ratio.below(1.0), format!("at the end FPA with 5 steps against {inner} steps: {text}"))
+        let measured =
+            format!("final D of FPA with 5 steps relative to {inner} steps: {text}; required: below 0");
+        Check::settled(ratio.below(1.0), measured)
     };
     OTHER_INNER.iter().map(check).collect()
 }
 
-/// Whether the lowest of 3, 5 and 10 steps is below 15, the only number outside that was run.
+/// Whether the best of 3, 5 and 10 steps ends below 15, the only number outside this range that was run.
 fn between(starts: &Starts) -> Check {
     let ratios: Vec<Spread> = [3, INNER, 10]
         .map(|inner| {
@@ -299,7 +301,7 @@ fn between(starts: &Starts) -> Check {
     let text = best.map_or_else(String::new, |ratio| ratio.text(difference));
     Check::settled(
         best.and_then(|ratio| ratio.below(1.0)),
-        format!("at the end FPA with the best of 3, 5 and 10 steps against 15 steps: {text}"),
+        format!("final D of FPA with the best of 3, 5, 10 steps relative to 15: {text}; required: below 0"),
     )
 }
 
@@ -335,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_images_that_are_used_are_named() {
+    fn the_sentence_names_the_images_used() {
         let faces = Faces::load(None, false, 1, Size::Quick).unwrap();
         assert_eq!((faces.given, faces.step, faces.v.cols()), (256, 3, 86));
         let facts = |step: f64, columns: f64| {

@@ -1,4 +1,4 @@
-//! The whole factorisation: all methods from the same start. The same for every data set.
+//! The whole factorisation: all methods from the same start, in the same way for every data set.
 
 use crate::claim::{Claim, above, compared, signed};
 use crate::race::{ADMM, AUTO, BEST_ADMM, Course, ENTRANTS, Entrant, FPA, Lab, MUA, OUR_FPA, Watch};
@@ -11,28 +11,28 @@ use anyhow::Context;
 use klnmf::{Mat, Solution};
 use klnmf_report::chart::Chart;
 
-/// The problem's name in the data.
+/// The name of the problem in the data.
 pub const PROBLEM: &str = "NMF";
-/// The paper's number of steps on one factor.
+/// The paper's number of steps per factor.
 pub const INNER: usize = 5;
 
-/// The settings of the experiment, besides the rank and the iterations, which are among the facts.
+/// The settings of the experiment. The rank and the iterations are among the facts.
 pub struct Setup<'a> {
     /// ADMM's penalty in the paper.
     pub rho: f64,
-    /// FPA with other numbers of steps on one factor.
+    /// Other numbers of steps per factor, for FPA.
     pub inner: &'a [usize],
-    /// Random starts, of which the first is timed.
+    /// Number of random starts. The first is timed.
     pub starts: usize,
 }
 
 impl Setup<'_> {
-    /// Runs that the experiment takes.
+    /// The number of runs of the experiment.
     pub fn runs(&self) -> usize {
         ENTRANTS + self.inner.len() + sweep::OTHERS + (self.starts - 1) * (3 + self.inner.len())
     }
 
-    /// The paper's methods, with every number of steps.
+    /// The paper's methods, FPA with every number of steps.
     fn paper(&self) -> Vec<Entrant> {
         let mut entrants = vec![Entrant::mua(), Entrant::admm(ADMM, self.rho), Entrant::fpa(FPA, INNER)];
         entrants.extend(self.others());
@@ -44,17 +44,17 @@ impl Setup<'_> {
     }
 }
 
-/// FPA with another number of steps on one factor.
+/// The name of FPA with a number of steps per factor.
 pub fn with_inner(inner: usize) -> String {
     if inner == INNER { FPA.into() } else { format!("FPA inner {inner}") }
 }
 
-/// What the paper's three methods and ours found.
+/// The factors that each method found.
 pub type Found = Vec<(String, Solution<f64>)>;
 
-/// All methods from the same start, the sweep of ρ, and the paper's methods from further starts.
-pub fn run(lab: &Lab, v: &Mat<f64>, setup: &Setup<'_>, record: &mut Record) -> anyhow::Result<Found> {
-    let v = &lab.prepare(v)?;
+/// Runs all methods from the same start, ADMM with other ρ, and the paper's methods from the other starts.
+pub fn run(lab: &Lab, data: &Mat<f64>, setup: &Setup<'_>, record: &mut Record) -> anyhow::Result<Found> {
+    let v = &lab.prepare(data)?;
     let (rank, iterations) = (record.count("rank"), record.count("accesses"));
     let (w, h) = lab.start(v, rank, 0)?;
     let course = Course { problem: PROBLEM, v, start: (&w, &h), iterations };
@@ -64,29 +64,28 @@ pub fn run(lab: &Lab, v: &Mat<f64>, setup: &Setup<'_>, record: &mut Record) -> a
         record.traces.push(trace);
         found.push((entrant.name.clone(), solution));
     }
-    let paper = record.trace(PROBLEM, ADMM).cloned().context("ADMM has run")?;
+    let paper = record.trace(PROBLEM, ADMM).cloned().context("there is no trace of ADMM")?;
     Sweep { problem: PROBLEM, rho: setup.rho, target: None, paper }
         .run(record, |entrant| Ok(lab.race(&course, &entrant, Watch::Closely)?.0))?;
-    for start in 0..setup.starts {
-        let (w, h) = lab.start(v, rank, start)?;
-        let course = Course { start: (&w, &h), ..course };
-        for entrant in setup.paper() {
-            let trace = match record.trace(PROBLEM, &entrant.name).filter(|_| start == 0) {
-                Some(timed) => timed.clone(),
-                None => lab.race(&course, &entrant, Watch::Rarely)?.0,
-            };
-            starts::note(record, start, &trace);
-        }
+    for entrant in setup.paper() {
+        let timed = record.trace(PROBLEM, &entrant.name).cloned().context("the first start has run")?;
+        starts::note(record, 0, &timed);
     }
+    let further = lab.further_starts(data, setup.starts, |v, start| {
+        let (w, h) = lab.start(v, rank, start)?;
+        let course = Course { v, start: (&w, &h), ..course };
+        setup.paper().iter().map(|entrant| Ok(lab.race(&course, entrant, Watch::Rarely)?.0)).collect()
+    })?;
+    further.iter().for_each(|(start, trace)| starts::note(record, *start, trace));
     Ok(found)
 }
 
-/// The lines of a figure: those of FPA with other numbers of steps have a figure of their own.
+/// The traces of the main figures. FPA with other numbers of steps has its own figure.
 fn main_traces(record: &Record) -> impl Iterator<Item = &Trace> {
     record.of(PROBLEM).filter(|trace| !trace.method.starts_with("FPA inner"))
 }
 
-/// Traces as a chart: all of it, or zoomed to where the methods end.
+/// Traces as a chart, either whole or zoomed to the final divergences.
 pub fn chart(traces: &[&Trace], along: Along, title: &str, zoomed: bool) -> Chart {
     let lines = traces.iter().map(|trace| line(&trace.method, along.points(trace, |p| p.divergence)));
     let whole = Chart {
@@ -100,7 +99,7 @@ pub fn chart(traces: &[&Trace], along: Along, title: &str, zoomed: bool) -> Char
     if zoomed { zoom(traces, along, whole) } else { from_the_start(whole) }
 }
 
-/// On a logarithmic axis the start stands a little left of the first iteration.
+/// Moves the start to the left of the first iteration, because a logarithmic axis has no zero.
 fn from_the_start(mut chart: Chart) -> Chart {
     let begun = chart.lines.iter().filter_map(|line| line.points.get(1)).map(|point| point.0);
     let begin = begun.fold(f64::INFINITY, f64::min).max(1e-6) / 2.0;
@@ -108,8 +107,8 @@ fn from_the_start(mut chart: Chart) -> Chart {
     chart
 }
 
-/// The part of a chart where the methods end, from when the first of them comes into it. Those that end far
-/// above are named.
+/// Zooms a chart to the final divergences. It begins where the first method comes into view. The title names
+/// the methods that end above the chart.
 fn zoom(traces: &[&Trace], along: Along, chart: Chart) -> Chart {
     let (low, high) = heights(traces);
     let above: Vec<&str> =
@@ -119,16 +118,16 @@ fn zoom(traces: &[&Trace], along: Along, chart: Chart) -> Chart {
     let last = chart.lines.iter().filter_map(|line| line.points.last()).map(|p| p.0).fold(0.0, f64::max);
     let title = match above.as_slice() {
         [] => chart.title.clone(),
-        names => format!("{} (above it: {})", chart.title, names.join(", ")),
+        names => format!("{} (above the chart: {})", chart.title, names.join(", ")),
     };
-    // A tenth of a decade before it, but not before the first iteration, and at least half a decade in all.
+    // Begins a tenth of a decade earlier, not before the first iteration, and spans at least half a decade.
     let least = if along == Along::Iterations { 1.0 } else { 1e-6 };
     let from = (first / 1.25).min(last / 3.0).max(least);
     Chart { title, linear_y: true, x_range: Some((from, last)), y_range: Some((low, high)), ..chart }
 }
 
-/// From a little below the lowest end to well above the highest. An end at several times the lowest is left
-/// out: with it the others could not be told apart.
+/// The y range, from a little below the lowest final divergence to well above the highest. A final divergence
+/// above three times the lowest is ignored, because it would hide the differences between the others.
 fn heights(traces: &[&Trace]) -> (f64, f64) {
     const FAR: f64 = 3.0;
     let ends = || traces.iter().map(|trace| trace.last());
@@ -138,8 +137,8 @@ fn heights(traces: &[&Trace]) -> (f64, f64) {
     (lowest - 0.12 * span, lowest + 2.0 * span)
 }
 
-/// The figures against time and iterations, the table of all methods and the sweep. The names of the figures,
-/// and the paper's times of FPA, ADMM and MUA.
+/// The figures against time and iterations, the table of all methods, and ADMM against ρ. Takes the names of
+/// the figures and the paper's times of FPA, ADMM and MUA.
 pub fn items(record: &Record, id: &str, figures: [&str; 2], paper_times: [&str; 3]) -> Vec<Item> {
     let traces: Vec<&Trace> = main_traces(record).collect();
     let end = record.trace(PROBLEM, FPA).map_or(0.0, Trace::seconds);
@@ -160,7 +159,7 @@ pub fn items(record: &Record, id: &str, figures: [&str; 2], paper_times: [&str; 
     ]
 }
 
-/// The paper's times beside ours.
+/// The paper's times and ours.
 pub fn times(record: &Record, paper: [&'static str; 3]) -> Vec<(&'static str, &'static str, f64)> {
     let seconds = |method: &str| record.trace(PROBLEM, method).map_or(f64::NAN, Trace::seconds);
     [FPA, ADMM, MUA].into_iter().zip(paper).map(|(method, paper)| (method, paper, seconds(method))).collect()
@@ -218,30 +217,30 @@ fn table(record: &Record, id: &str, paper_times: [&str; 3]) -> Item {
     Item { caption: table.caption.replace("{starts}", &plural(starts.count(), "start")), ..table }
 }
 
-/// A number of things.
+/// A number with its noun, as in “2 starts”.
 pub fn plural(count: usize, name: &str) -> String {
     format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The claim about ρ.
+/// The claim that the paper's ρ is the best.
 pub fn rho_claim(record: &Record, id: &str, place: &str, rho: f64) -> Claim {
     sweep::claim(&format!("{id}-rho"), rho, vec![sweep::check(record, PROBLEM, rho, 0.0)]).at(place)
 }
 
-/// What was achieved beyond the paper: our methods against FPA's end.
+/// A sentence that compares our methods with FPA's final divergence.
 pub fn beyond(record: &Record) -> String {
     let sentence = |method: &str| {
         let (fpa, ours) = (record.trace(PROBLEM, FPA)?, record.trace(PROBLEM, method)?);
         let level = match ours.reaches(Level::plain(fpa.last())) {
             Some(p) => format!(
-                "is as low as FPA at its end after {} iterations and {:.2} s (FPA: {:.2} s)",
+                "reaches FPA's final divergence after {} iterations and {:.2} s (FPA: {:.2} s)",
                 p.iteration,
                 p.seconds,
                 fpa.seconds()
             ),
-            None => "does not come as low as FPA".into(),
+            None => "does not reach FPA's final divergence".into(),
         };
-        Some(format!("{method} {level} and ends {} it", compared(ours.last(), fpa.last())))
+        Some(format!("{method} {level} and ends {} FPA", compared(ours.last(), fpa.last())))
     };
     let sentences: Vec<String> = [AUTO, OUR_FPA].into_iter().filter_map(sentence).collect();
     format!("Beyond the paper: {}.", sentences.join("; "))
@@ -252,7 +251,7 @@ pub mod tests {
     use super::*;
     use crate::trace::Point;
 
-    /// A trace that falls from 100 to `end` in `pace` iterations, each of `seconds`.
+    /// A trace that decays from 100 to `end` with a time constant of `pace` iterations of `seconds` each.
     pub fn made_up(method: &str, end: f64, pace: f64, seconds: f64) -> Trace {
         let point = |iteration: usize| Point {
             iteration,
@@ -269,19 +268,19 @@ pub mod tests {
     }
 
     #[test]
-    fn zoomed_charts_hold_all_ends() {
+    fn zoomed_charts_show_all_final_divergences() {
         let traces = [made_up(FPA, 10.0, 2.0, 0.1), made_up(MUA, 10.5, 2.0, 0.1)];
         let (low, high) = heights(&[&traces[0], &traces[1]]);
         assert!(low < 10.0 && high > 10.5 && high < 12.0, "{low} {high}");
-        // As in few iterations: all that end within three times the lowest are shown, and the one above is
-        // named.
+        // As after few iterations: final divergences up to three times the lowest are shown, and the title
+        // names the other.
         let ends = [(AUTO, 10.0), (MUA, 13.0), (FPA, 17.0), (ADMM, 80.0)];
         let traces = ends.map(|(method, end)| made_up(method, end, 50.0, 0.1));
         let traces: Vec<&Trace> = traces.iter().collect();
         let chart = chart(&traces, Along::Iterations, "(b) zoomed", true);
         let ((low, high), (from, to)) = (chart.y_range.unwrap(), chart.x_range.unwrap());
         assert!(low < 10.0 && high > 17.0 && high < 30.0, "{low} {high}");
-        assert_eq!(chart.title, "(b) zoomed (above it: ADMM)");
+        assert_eq!(chart.title, "(b) zoomed (above the chart: ADMM)");
         let entry = traces.iter().filter_map(|trace| trace.reaches(Level::plain(high))).map(|p| p.iteration);
         assert!(to == 1000.0 && from > 50.0 && entry.fold(f64::INFINITY, f64::min) > from, "{from}");
     }

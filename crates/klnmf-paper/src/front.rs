@@ -12,7 +12,7 @@ use klnmf_report::html;
 use minijinja::context;
 use serde_json::Value;
 
-/// What the page says of an experiment, as Markdown.
+/// What the page says about an experiment, as Markdown.
 pub struct Part {
     /// The claims with their verdicts.
     claims: Vec<(Verdict, String)>,
@@ -38,47 +38,65 @@ pub fn part(experiment: Experiment, manifest: &Manifest, record: &Record, sectio
     }
 }
 
-/// A claim with its verdict, why, and what was measured.
+/// A claim with its verdict, the reason, and its statements.
 fn claim(claim: &Claim, experiment: &str) -> String {
-    let why = if claim.reason().is_empty() { String::new() } else { format!(" {}", claim.reason()) };
-    let (paper, place, verdict) = (&claim.paper, &claim.place, claim.verdict_in_words());
-    let checks = claim.checks.iter().map(|check| {
+    let (paper, place, verdict, why) = (&claim.paper, &claim.place, claim.verdict_in_words(), claim.reason());
+    let head = item("- ", &format!("**{paper}** ({experiment}; {place}): {verdict}. {why}"));
+    claim.checks.iter().fold(head, |text, check| {
         let (_, _, mark) = page::mark(check, claim.not_run.is_none());
-        format!("  - {mark} {}\n", check.measured)
-    });
-    format!("- **{paper}** ({experiment}; {place}): {verdict}.{why}\n{}", checks.collect::<String>())
+        text + &item("  - ", &format!("{mark} {}", check.measured))
+    })
 }
 
-/// Size, starts, command, machine and time.
+/// Characters of a line, except in tables.
+const WIDTH: usize = 100;
+
+/// A wrapped list item. Lines after the first are indented by the width of its mark.
+fn item(mark: &str, text: &str) -> String {
+    let (mut lines, mut line) = (String::new(), mark.to_owned());
+    for word in text.split_whitespace() {
+        let begun = line.len() > mark.len();
+        if begun && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines += &format!("{line}\n");
+            line = " ".repeat(mark.len());
+        } else if begun {
+            line.push(' ');
+        }
+        line += word;
+    }
+    format!("{lines}{line}\n")
+}
+
+/// Size, starts, machine, time and command.
 fn run(name: &str, manifest: &Manifest, record: &Record) -> String {
     let Manifest { settings, machine, .. } = manifest;
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let many = |value: &Value, name| plural(value.as_u64().unwrap_or(1) as usize, name);
     let starts = if record.sheets.contains_key("starts") { Starts::of(record).count() } else { 1 };
-    format!(
-        "- {name}: V is {} × {}, r = {}, {}; `{}`, klnmf {}, {} on {} ({}, {}), {:.0} s in all\n",
+    let line = format!(
+        "{name}: V is {} × {}, r = {}, {}. klnmf {} took {:.0} s with {} on {} ({}, {}):",
         record.fact("rows"),
         record.fact("columns"),
         record.fact("rank"),
         plural(starts, "start"),
-        word(&machine["command"]),
         word(&settings["klnmf"]),
+        manifest.seconds(),
         many(&settings["threads"], "thread"),
         many(&machine["cores"], "core"),
         word(&machine["processor"]),
-        word(&machine["system"]),
-        manifest.seconds()
-    )
+        word(&machine["system"])
+    );
+    format!("{}  `{}`\n", item("- ", &line), word(&machine["command"]))
 }
 
-/// The title of the claims with a verdict.
+/// The heading above the claims with this verdict.
 fn title(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Agrees => "What holds",
-        Verdict::Partly => "What holds in part",
-        Verdict::Disagrees => "What does not hold",
-        Verdict::Undecided => "What could not be decided",
-        Verdict::NotRun => "What was not run at the paper's size, or not on such data",
+        Verdict::Agrees => "Claims that hold",
+        Verdict::Partly => "Claims that hold in part",
+        Verdict::Disagrees => "Claims that do not hold",
+        Verdict::Undecided => "Claims that could not be decided",
+        Verdict::NotRun => "Claims that were not run at the paper's sizes or on its kind of data",
     }
 }
 
@@ -102,6 +120,18 @@ pub fn text(parts: &[Part]) -> anyhow::Result<String> {
         runs => parts.iter().map(|part| part.run.as_str()).collect::<String>(),
         minutes => format!("{:.0}", parts.iter().map(|part| part.seconds).sum::<f64>() / 60.0),
     };
-    // A template loses the end of its last line.
+    // Rendering removes the last newline.
     Ok(html::render("front.md", include_str!("front.md"), values)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_wrapped_and_indented() {
+        let text = item("  - ", &"word ".repeat(40));
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH) && text.lines().count() == 3);
+        assert!(text.starts_with("  - word ") && text.contains("word\n    word "));
+    }
 }

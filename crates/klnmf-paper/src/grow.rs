@@ -1,15 +1,15 @@
-//! W₁ and H₁ of the first phase, made ready for more parts.
+//! Prepares W₁ and H₁ of the first phase for more parts.
 
 use klnmf::Mat;
 
-/// Makes WH positive wherever V is, and counts the rows of W and the columns of H that it took: a row of
-/// zeros gets a thousandth of the mean of W, and then a column where WH is still zero somewhere a thousandth
-/// of the mean of H.
+/// Makes WH positive wherever V is, and returns the number of changed rows of W and columns of H. A zero row
+/// of W is set to a thousandth of the mean of W. If WH is still zero somewhere in a column, a thousandth of
+/// the mean of H is added to that column of H.
 ///
-/// The paper says nothing of such zeros, but its restart “maintains the same last objective value”, which has
-/// to be finite: there the divergence is infinite but for the authors' 2.2e-16, and the dual −V/(WH) that FPA
-/// starts with does not exist. Projections leave such zeros. The new columns of W are zero, so they do not
-/// help.
+/// Projections leave such zeros. There the divergence would be infinite without the authors' 2.2e-16, and the
+/// dual point −V/(WH) from which FPA starts does not exist. The paper does not mention these zeros, but its
+/// restart “maintains the same last objective value”, which must therefore be finite. The new columns of W
+/// are zero, so they do not help.
 pub fn lift_zeros(v: &Mat<f64>, w: &mut Mat<f64>, h: &mut Mat<f64>) -> (usize, usize) {
     let sums = v.row_sums();
     let empty = |i: usize| sums[i] > 0.0 && (0..w.cols()).all(|k| w[(i, k)] == 0.0);
@@ -35,7 +35,7 @@ fn thousandth(x: &Mat<f64>) -> f64 {
     1e-3 * x.as_slice().iter().sum::<f64>() / x.as_slice().len() as f64
 }
 
-/// W with mean 1, so that c is in units of it, and H the other way.
+/// Scales W to mean 1, so that c is relative to the mean, and H inversely.
 pub fn to_mean_one(mut w: Mat<f64>, mut h: Mat<f64>) -> (Mat<f64>, Mat<f64>) {
     let entries = w.as_slice().len() as f64;
     let mean = w.as_slice().iter().sum::<f64>() / entries;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_of_the_model_are_lifted_where_there_are_data() {
+    fn zeros_of_wh_are_raised_where_v_is_positive() {
         let v = Mat::from_rows(&[&[1.0, 2.0, 0.0], &[3.0, 4.0, 5.0]]);
         let mut w = Mat::from_rows(&[&[1.0, 0.0], &[0.0, 1.0]]);
         let mut h = Mat::from_rows(&[&[0.0, 2.0, 0.0], &[4.0, 3.0, 3.0]]);
@@ -60,13 +60,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_zeros_are_lifted_where_there_are_data() {
+    fn zero_rows_of_w_are_raised_where_v_is_positive() {
         let v = Mat::from_rows(&[&[1.0, 2.0], &[3.0, 4.0], &[0.0, 0.0]]);
         let mut w = Mat::from_rows(&[&[0.0, 0.0], &[2.0, 4.0], &[0.0, 0.0]]);
         let mut h = Mat::from_rows(&[&[1.0, 0.0], &[1.0, 0.0]]);
         assert_eq!(lift_zeros(&v, &mut w, &mut h), (1, 1), "the first row, and the second column");
         assert_eq!((w[(0, 0)], w[(1, 0)], w[(2, 0)]), (1e-3, 2.0, 0.0));
         assert_eq!((h[(0, 0)], h[(0, 1)]), (1.0, 5e-4));
-        assert_eq!(lift_zeros(&v, &mut w, &mut h), (0, 0), "now nothing is left");
+        assert_eq!(lift_zeros(&v, &mut w, &mut h), (0, 0), "nothing is left to change");
     }
 }

@@ -1,5 +1,4 @@
-//! A folder of grey images as a matrix: PGM (P2 and P5) and PNG, in the order of their names, all of one
-//! size.
+//! Reads a folder of grey images as a matrix: PGM (P2 and P5) and PNG files of the same size, sorted by name.
 
 use anyhow::{Context, bail, ensure};
 use klnmf::Mat;
@@ -15,10 +14,10 @@ struct Image {
     pixels: Vec<f64>,
 }
 
-/// Pixels of an image at most: more is no face, but a damaged file.
+/// Maximum number of pixels of an image. A larger one is not a face but a damaged file.
 const MOST: usize = 1 << 24;
 
-/// The images as columns, pixels row by row from 0 to 255, and their width.
+/// The images as columns of pixels from 0 to 255, row by row, and their width.
 pub fn read_folder(folder: &Path) -> anyhow::Result<(Mat<f64>, usize)> {
     let of_kind = |path: &PathBuf| kind(path).is_some();
     let entries =
@@ -28,7 +27,7 @@ pub fn read_folder(folder: &Path) -> anyhow::Result<(Mat<f64>, usize)> {
     paths.retain(of_kind);
     paths.sort();
     let Some(first) = paths.first() else {
-        bail!("{}: there is no .pgm and no .png file in this folder", folder.display());
+        bail!("{}: this folder has no .pgm or .png files", folder.display());
     };
     let (mut size, mut pixels) = (None, Vec::new());
     for path in &paths {
@@ -36,7 +35,7 @@ pub fn read_folder(folder: &Path) -> anyhow::Result<(Mat<f64>, usize)> {
         let (width, height) = *size.get_or_insert((image.width, image.height));
         if (image.width, image.height) != (width, height) {
             bail!(
-                "{} has {} × {} pixels and {} has {width} × {height}: all images must have one size",
+                "{} has {} × {} pixels, but {} has {width} × {height}: all images must have the same size",
                 path.display(),
                 image.width,
                 image.height,
@@ -77,11 +76,11 @@ fn read_png(path: &Path) -> anyhow::Result<Image> {
     let mut decoder = png::Decoder::new(BufReader::new(File::open(path)?));
     decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
     let mut reader = decoder.read_info()?;
-    let size = reader.output_buffer_size().filter(|size| *size <= 4 * MOST).context("it is too large")?;
+    let size = reader.output_buffer_size().filter(|size| *size <= 4 * MOST).context("image is too large")?;
     let mut bytes = vec![0; size];
     let info = reader.next_frame(&mut bytes)?;
     let (width, height) = (info.width as usize, info.height as usize);
-    // What is not grey becomes the mean of its colours; transparency does not count.
+    // Colours are averaged, and transparency is ignored.
     let channels = info.color_type.samples();
     let colours = if channels >= 3 { 3 } else { 1 };
     let grey = |pixel: &[u8]| pixel[..colours].iter().map(|x| f64::from(*x)).sum::<f64>() / colours as f64;
@@ -89,36 +88,36 @@ fn read_png(path: &Path) -> anyhow::Result<Image> {
     Ok(Image { width, height, pixels })
 }
 
-/// Portable grey maps: a header of words with comments, then numbers as text (P2) or as bytes (P5).
+/// Parses a portable grey map: a header of words and comments, then numbers as text (P2) or as bytes (P5).
 fn parse_pgm(bytes: &[u8]) -> anyhow::Result<Image> {
     let mut words = Words { bytes, at: 0 };
     let text = match words.next() {
         Some(b"P2") => true,
         Some(b"P5") => false,
-        _ => bail!("it is no PGM file: it does not begin with P2 or P5"),
+        _ => bail!("not a PGM file: it does not begin with P2 or P5"),
     };
-    let mut header = |name: &str| words.number().with_context(|| format!("its header has no {name}"));
+    let mut header = |name: &str| words.number().with_context(|| format!("the header has no {name}"));
     let (width, height, most) = (header("width")?, header("height")?, header("largest value")?);
-    let count = width.checked_mul(height).filter(|count| *count <= MOST).context("it is too large")?;
-    ensure!((1..=65_535).contains(&most), "its largest value is {most}: 1 to 65535 are possible");
+    let count = width.checked_mul(height).filter(|count| *count <= MOST).context("image is too large")?;
+    ensure!((1..=65_535).contains(&most), "the header has the largest value {most}, not 1 to 65535");
     let scale = 255.0 / most as f64;
     let raw: Vec<usize> = if text {
         (0..count).map_while(|_| words.number()).collect()
     } else {
-        // One white space, then the pixels, in two bytes each if one does not suffice.
+        // One whitespace character, then the pixels, in one or two bytes each.
         let rest = bytes.get(words.at + 1..).unwrap_or_default();
         let wide = if most > 255 { 2 } else { 1 };
         let value = |piece: &[u8]| piece.iter().fold(0, |x, byte| x << 8 | usize::from(*byte));
         rest.chunks_exact(wide).take(count).map(value).collect()
     };
-    ensure!(raw.len() == count, "it has {} of {count} pixels", raw.len());
+    ensure!(raw.len() == count, "the file has only {} of {count} pixels", raw.len());
     if let Some(value) = raw.iter().find(|value| **value > most) {
-        bail!("a pixel has the value {value}, and the header says {most} at most");
+        bail!("a pixel has the value {value}, but the header says at most {most}");
     }
     Ok(Image { width, height, pixels: raw.iter().map(|x| *x as f64 * scale).collect() })
 }
 
-/// Words of a header; a # begins a comment that ends with the line.
+/// The words of a header. A # begins a comment, which ends with the line.
 struct Words<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -173,7 +172,7 @@ mod tests {
         assert!(message(b"P5 2 2 255\nab").contains("2 of 4 pixels"));
         assert!(message(b"P2 1 1 15 16").contains("value 16"));
         assert!(message(b"P2 99999999999 99999999999 255 1").contains("too large"));
-        assert!(message(b"P2 1 1 0 1").contains("largest value is 0"));
+        assert!(message(b"P2 1 1 0 1").contains("largest value 0"));
     }
 
     #[test]

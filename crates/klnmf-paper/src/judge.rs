@@ -1,4 +1,4 @@
-//! What the paper says of the whole factorisation, judged over all starts; times are those of the first.
+//! Judges the paper's statements about the whole factorisation over all starts. Times are from the first.
 
 use crate::claim::{Check, MARGIN, lower, margin, plain, resolution, timed};
 use crate::factorisation::PROBLEM;
@@ -8,7 +8,7 @@ use crate::spread::Spread;
 use crate::starts::{self, At, Starts, difference};
 use crate::trace::Trace;
 
-/// The paper's three methods: the timed start, and all of them.
+/// The traces of the paper's three methods from the timed start, and their divergences from all starts.
 pub struct Judge<'a> {
     pub fpa: &'a Trace,
     pub admm: &'a Trace,
@@ -16,7 +16,7 @@ pub struct Judge<'a> {
     pub starts: Starts,
 }
 
-/// What holds of the timed start, whatever the error of the clock, and of the median of all.
+/// The answer, if the timed start, which allows for the timing error, and the median of all starts agree.
 fn both(timed: Option<bool>, all: Option<bool>) -> Option<bool> {
     timed.filter(|timed| all == Some(*timed))
 }
@@ -43,13 +43,13 @@ impl<'a> Judge<'a> {
             let (a, b, within) = (&a.method, &b.method, resolution(longer));
             Check::settled(
                 timed(longer, |error| Some(first + error < second)),
-                format!("{a} takes {first:.3} s, {b} {second:.3} s (more than {within} apart)"),
+                format!("{a} takes {first:.3} s, {b} {second:.3} s; required: {a} faster by over {within}"),
             )
         };
         vec![quicker(self.fpa, self.admm), quicker(self.admm, self.mua)]
     }
 
-    /// A method has made most of its decrease within a few iterations.
+    /// A method makes at least half of its decrease in the first iterations.
     pub fn quick_start(&self, method: &str) -> Check {
         let share = self.starts.each(|d| {
             let [first, few, end] = [At::First, At::Few, At::End].map(|at| d(PROBLEM, method, at));
@@ -57,8 +57,8 @@ impl<'a> Judge<'a> {
         });
         let (made, few) = (share.text(|x| format!("{:.1} %", 100.0 * x)), self.few());
         let measured = format!(
-            "{method} makes {made} of its decrease in {few} iterations (at least half, from a start with the \
-             sum of V)"
+            "{method} makes {made} of its decrease in the first {few} iterations; required: at least half, \
+             from a start with ΣWH = ΣV"
         );
         Check::settled(share.above(0.5), measured)
     }
@@ -66,27 +66,30 @@ impl<'a> Judge<'a> {
     /// One method ends below another.
     pub fn ends_below(&self, a: &str, b: &str) -> Check {
         let ratio = self.ratio(a, b, At::End);
-        Check::settled(ratio.below(1.0), format!("at the end {a} against {b}: {}", ratio.text(difference)))
+        let text = ratio.text(difference);
+        Check::settled(ratio.below(1.0), format!("final D of {a} relative to {b}: {text}; required: below 0"))
     }
 
-    /// After a few iterations one method is above another.
+    /// One method is above another after the first iterations.
     pub fn begins_above(&self, a: &str, b: &str) -> Check {
         let ratio = self.ratio(a, b, At::Few);
-        let text = ratio.text(difference);
-        Check::settled(ratio.above(1.0), format!("after {} iterations {a} against {b}: {text}", self.few()))
+        let (few, text) = (self.few(), ratio.text(difference));
+        let measured = format!("after {few} iterations, D of {a} relative to {b}: {text}; required: above 0");
+        Check::settled(ratio.above(1.0), measured)
     }
 
-    /// Two methods end within so many per cent of each other.
+    /// The final divergences of two methods differ by at most `per_cent` per cent.
     pub fn ends_alike(&self, a: &str, b: &str, per_cent: f64) -> Check {
         let ratio = self.ratio(a, b, At::End);
+        let text = ratio.text(difference);
         Check::settled(
             ratio.within(1.0 - per_cent / 100.0, 1.0 + per_cent / 100.0),
-            format!("at the end {a} against {b}: {} (at most {per_cent} % apart)", ratio.text(difference)),
+            format!("final D of {a} relative to {b}: {text}; required: within ±{per_cent} %"),
         )
     }
 
-    /// At FPA's final time the others have a cost that is larger by more than the margin. The paper says
-    /// “significantly larger”, so a tie decides against it.
+    /// At FPA's final time the other methods have a divergence that is larger by more than the margin. The
+    /// paper says “significantly larger”, so a smaller difference counts against the claim.
     pub fn larger_at_the_same_time(&self) -> Vec<Check> {
         let check = |other: &Trace| {
             let end = self.fpa.seconds();
@@ -96,8 +99,8 @@ impl<'a> Judge<'a> {
             let iterations = other.at_seconds(end).map_or(0.0, |place| place.iteration.floor());
             let (method, text, within) = (&other.method, ratio.text(difference), resolution(end));
             let measured = format!(
-                "at FPA's final time, after {iterations:.0} iterations, {method} against FPA: {text} \
-                 (significantly larger: more than +{}; time to {within})",
+                "at FPA's final time, after {iterations:.0} iterations, D of {method} relative to FPA: \
+                 {text}; required: above +{}; timing error: {within}",
                 margin()
             );
             Check::settled(both(first, ratio.above(1.0 + MARGIN)), measured)
@@ -105,23 +108,26 @@ impl<'a> Judge<'a> {
         [self.admm, self.mua].map(check).to_vec()
     }
 
-    /// Early MUA is the lowest.
+    /// MUA is the lowest at a hundredth of FPA's time.
     pub fn mua_leads_early(&self) -> Vec<Check> {
         [self.fpa, self.admm].map(|other| self.leads(At::Early, self.mua, other)).to_vec()
     }
 
-    /// At a hundredth or at half of FPA's time one method is below another.
+    /// One method is below another at a hundredth or at half of FPA's time.
     pub fn leads(&self, at: At, a: &Trace, b: &Trace) -> Check {
         let seconds = starts::times(self.fpa)[if matches!(at, At::Early) { 0 } else { 1 }];
         let first = timed(seconds, |error| lower(at_time(a, seconds), at_time(b, seconds + error)));
         let ratio = self.ratio(&a.method, &b.method, at);
         let (at, text, within) = (plain(seconds), ratio.text(difference), resolution(seconds));
-        let measured = format!("after {at} s {} against {}: {text} (time to {within})", a.method, b.method);
+        let (a, b) = (&a.method, &b.method);
+        let measured = format!(
+            "after {at} s, D of {a} relative to {b}: {text}; required: below 0; timing error: {within}"
+        );
         Check::settled(both(first, ratio.below(1.0)), measured)
     }
 }
 
-/// The divergence at a time; infinite before the start.
+/// The divergence at a time; infinite if there is none.
 fn at_time(trace: &Trace, seconds: f64) -> f64 {
     trace.at_seconds(seconds).map_or(f64::INFINITY, |place| place.divergence)
 }
@@ -179,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn one_start_decides_nothing_but_times() {
+    fn one_start_decides_only_times() {
         let one = record(vec![
             made_up(FPA, 10.0, 2.0, 0.1),
             made_up(ADMM, 10.05, 50.0, 0.2),
@@ -202,9 +208,9 @@ mod tests {
         assert!(judge.order_of_times().iter().all(|check| check.open));
         let larger = judge.larger_at_the_same_time();
         assert!(larger.iter().all(|check| !check.open && !check.holds), "a tie is not significantly larger");
-        // Ten starts tell a difference that is below every margin, if it is always there.
+        // Ten starts decide even a difference below the margin, if every start has it.
         assert!(judge.ends_below(FPA, ADMM).holds && !judge.ends_below(FPA, MUA).holds);
-        // A few milliseconds decide where lines are steep.
+        // Where the lines are steep, the timing error matters.
         let steep = repeated([
             made_up(FPA, 10.0, 100.0, 1e-4),
             made_up(ADMM, 10.0, 100.0, 1e-4),

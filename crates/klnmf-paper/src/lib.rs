@@ -1,9 +1,9 @@
 //! The experiments of Yanez & Bach, *Primal-dual algorithms for NMF with the Kullback-Leibler divergence*
-//! (2014), and a report that lists every claim of the paper with what was measured. `klnmf reproduce` runs
-//! it.
+//! (2014), and a report that compares every claim of the paper with the measurements. `klnmf reproduce` runs
+//! them.
 //!
-//! A [`Study`] says how experiments are run. [`Study::load`] reads the data of one, [`Study::measure`] runs
-//! it and writes its tables, and [`draw`] makes the report from the tables alone.
+//! A [`Study`] has the settings. [`Study::load`] reads the data of an experiment, [`Study::measure`] runs it
+//! and writes its tables, and [`draw`] makes the report from the tables alone.
 //!
 //! ```no_run
 //! # fn main() -> anyhow::Result<()> {

@@ -1,5 +1,5 @@
-//! `manifest.json`: what an experiment was measured with, its single numbers, and the checksums of its
-//! tables. It is written last, so that what is half done does not count.
+//! `manifest.json`: the settings of a measurement, its single numbers, and the checksums of its tables. It is
+//! written last, so only a finished experiment has one.
 
 use crate::checksum;
 use anyhow::Context;
@@ -7,16 +7,16 @@ use serde_json::{Map, Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// What a folder says of itself.
+/// The content of `manifest.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
-    /// What tells one measurement from another.
+    /// The settings that identify the measurement.
     pub settings: Value,
-    /// The machine, the command and the time it took.
+    /// The machine, the command and the time that it took.
     pub machine: Value,
     /// Sizes and single numbers, by name.
     pub facts: Map<String, Value>,
-    /// The tables by the names of their files, each with its rows and its checksum.
+    /// The tables by file name, each with its number of rows and its checksum.
     pub files: Map<String, Value>,
 }
 
@@ -24,7 +24,7 @@ const NAME: &str = "manifest.json";
 const SUM: &str = "crc32";
 
 impl Manifest {
-    /// The manifest of a folder, if its experiment was finished.
+    /// The manifest of a folder, if its experiment is finished.
     pub fn read(folder: &Path) -> Option<Self> {
         let mut value: Value =
             serde_json::from_str(&std::fs::read_to_string(folder.join(NAME)).ok()?).ok()?;
@@ -44,12 +44,12 @@ impl Manifest {
         Ok(klnmf_io::atomically(&path(folder), |out| out.write_all(text.as_bytes()))?)
     }
 
-    /// Seconds that the experiment took.
+    /// The seconds that the experiment took.
     pub fn seconds(&self) -> f64 {
         self.machine["seconds"].as_f64().unwrap_or(f64::NAN)
     }
 
-    /// Takes the mark of what is finished away.
+    /// Removes the manifest, which marks an experiment as finished.
     pub fn remove(folder: &Path) -> anyhow::Result<()> {
         let path = path(folder);
         if path.exists() {
@@ -58,9 +58,9 @@ impl Manifest {
         Ok(())
     }
 
-    /// What is wrong with the tables, if they are not those that were written.
+    /// What is wrong with the tables, if they are not as they were written.
     pub fn damage(&self, folder: &Path) -> Option<String> {
-        // Without sums nobody can tell; folders of older programs have none.
+        // Folders of older versions have no checksums, so changes cannot be detected.
         if self.files.is_empty() {
             return Some(format!("{NAME} has no checksums"));
         }
@@ -70,10 +70,10 @@ impl Manifest {
             };
             let there = sum(&bytes);
             if wanted[SUM].is_null() {
-                return Some(format!("{NAME} has no {SUM} of {name}"));
+                return Some(format!("{NAME} has no {SUM} for {name}"));
             }
             if there["rows"] != wanted["rows"] {
-                Some(format!("{name} has {} rows and not {}", there["rows"], wanted["rows"]))
+                Some(format!("{name} has {} rows instead of {}", there["rows"], wanted["rows"]))
             } else {
                 (there[SUM] != wanted[SUM]).then(|| format!("{name} was changed"))
             }
@@ -81,7 +81,7 @@ impl Manifest {
     }
 }
 
-/// What is noted of a table: its rows without the header, and the checksum of all its bytes.
+/// The entry of a table: its rows without the header, and the checksum of all its bytes.
 pub fn sum(bytes: &[u8]) -> Value {
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
     json!({ "rows": lines.saturating_sub(1), SUM: checksum::of_bytes(bytes) })
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damage_is_told_from_wholeness() {
+    fn damage_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         let table = |text: &str| std::fs::write(folder.path().join("a.csv"), text).unwrap();
         let text = "x,y\n1,2\n3,4\n";
@@ -114,12 +114,12 @@ mod tests {
         table(text);
         assert_eq!(damage(&manifest), "");
         table("x,y\n1,2\n");
-        assert_eq!(damage(&manifest), "a.csv has 1 rows and not 2");
+        assert_eq!(damage(&manifest), "a.csv has 1 rows instead of 2");
         table("x,y\n1,2\n3,5\n");
         assert_eq!(damage(&manifest), "a.csv was changed");
         manifest.files["a.csv"][SUM].take();
         table(text);
-        assert_eq!(damage(&manifest), "manifest.json has no crc32 of a.csv");
+        assert_eq!(damage(&manifest), "manifest.json has no crc32 for a.csv");
         manifest.files.clear();
         assert_eq!(damage(&manifest), "manifest.json has no checksums");
         Manifest::remove(folder.path()).unwrap();
@@ -127,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn the_recorded_report_is_whole() {
+    fn the_recorded_report_is_not_damaged() {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper/data");
         let Ok(entries) = std::fs::read_dir(&data) else {
-            eprintln!("{} is absent, as in a packaged crate: nothing to check", data.display());
+            eprintln!("{} does not exist, as in a packaged crate: nothing to check", data.display());
             return;
         };
         let folders = entries.map(|entry| entry.unwrap().path());

@@ -1,4 +1,4 @@
-//! Pairs found parts with true ones.
+//! Pairs learned parts with true ones.
 
 use klnmf::Mat;
 
@@ -8,7 +8,7 @@ pub struct Match {
     pub truth: usize,
     /// The number of the found part.
     pub found: usize,
-    /// How similar they are, from 0 to 1.
+    /// Their cosine similarity, from 0 to 1.
     pub cosine: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Section 4.3: the spectrogram of a recording, and its parts as sounds.
+//! Section 4.3: the factorisation of a spectrogram, and its parts as sounds.
 
 use crate::checksum;
 use crate::claim::Claim;
@@ -29,10 +29,10 @@ const RHO_ND: f64 = 0.5;
 const RATE: u32 = 11_025;
 const WINDOW: usize = 256;
 const HOP: usize = 128;
-/// The paper's frames, and the samples that have so many.
+/// The paper's number of frames, and the corresponding number of samples.
 const FRAMES: usize = 9312;
 const SAMPLES: usize = (FRAMES - 1) * HOP;
-/// Columns of a waveform and of a spectrogram in the data.
+/// The number of columns of a waveform and of a spectrogram in the data.
 const COLUMNS: usize = 400;
 const BINS: usize = WINDOW / 2 + 1;
 
@@ -41,13 +41,13 @@ pub struct Piece {
     sound: Sound,
     /// The name of the file; none for the built-in piece.
     name: Option<String>,
-    /// Seconds of all of it, of which there may be only the beginning.
+    /// Seconds of the whole recording; only its beginning may be used.
     given: f64,
 }
 
 impl Piece {
-    /// What a path names, or five synthetic instruments: the beginning, as long as the paper's excerpt or
-    /// shorter.
+    /// Reads a recording, or generates five synthetic instruments. Keeps at most the length of the paper's
+    /// excerpt, from the beginning.
     pub fn load(path: Option<&Path>, seed: u64, size: Size) -> anyhow::Result<Self> {
         let seconds = size.pick(1.0, 8.0, PIECE);
         let mut samples = match path {
@@ -55,12 +55,12 @@ impl Piece {
             None => ensemble(seconds, seed)?,
         };
         if let Some(path) = path {
-            ensure!(samples.len() >= WINDOW, "{}: it is shorter than a window, 23 ms", path.display());
+            ensure!(samples.len() >= WINDOW, "{}: shorter than a window of 23 ms", path.display());
         }
         let given = samples.len() as f64 / f64::from(RATE);
         samples.truncate((seconds * f64::from(RATE)).round() as usize);
         let silent = samples.iter().all(|x| *x == 0.0);
-        ensure!(!silent, "{}: it is silent", path.unwrap_or(Path::new("the recording")).display());
+        ensure!(!silent, "{}: all samples are zero", path.unwrap_or(Path::new("the recording")).display());
         let name = path.map(file_name);
         Ok(Self { sound: Sound::new(RATE, vec![samples])?, name, given })
     }
@@ -74,7 +74,7 @@ impl Piece {
 /// Seconds of the paper's excerpt.
 const PIECE: f64 = SAMPLES as f64 / RATE as f64;
 
-/// The built-in instruments together.
+/// The mix of the built-in instruments.
 fn ensemble(seconds: f64, seed: u64) -> anyhow::Result<Vec<f64>> {
     let parts = klnmf_audio::ensemble(seconds, RATE, seed)?;
     let mut mix = vec![0.0; parts.first().map_or(0, |(_, part)| part.len())];
@@ -112,7 +112,7 @@ pub fn run(lab: &Lab, size: Size, piece: &Piece) -> anyhow::Result<Record> {
         "rows": v.rows(), "columns": v.cols(),
     }));
     let found = factorisation::run(lab, &v, &setup(size), &mut record)?;
-    let (_, fpa) = found.iter().find(|(name, _)| name == FPA).context("FPA has run")?;
+    let (_, fpa) = found.iter().find(|(name, _)| name == FPA).context("there is no result of FPA")?;
 
     let loudness = fpa.h.row_sums();
     let mut order: Vec<usize> = (0..loudness.len()).collect();
@@ -130,7 +130,7 @@ pub fn run(lab: &Lab, size: Size, piece: &Piece) -> anyhow::Result<Record> {
     Ok(record)
 }
 
-/// The envelope of the recording (part 0) or of a part.
+/// Records the envelope of the recording (part 0) or of a part.
 fn note_wave(sheet: &mut Sheet, part: usize, signal: &[f64]) {
     for (column, (low, high)) in panels::envelope(signal, COLUMNS).into_iter().enumerate() {
         let cells = [part.to_string(), column.to_string(), format!("{low:.5}"), format!("{high:.5}")];
@@ -162,7 +162,7 @@ fn spectrogram(v: &Mat<f64>) -> Sheet {
 
 pub fn section(record: &Record) -> Section {
     let data = match record.text("data") {
-        "" => "No recording was given (--music), so this is a built-in synthetic piece of five instruments, \
+        "" => "No recording was given (--music), so we use a built-in synthetic piece of five instruments, \
                without the noise of an old record."
             .into(),
         name => format!("The recording is {name}."),
@@ -179,7 +179,7 @@ pub fn section(record: &Record) -> Section {
             data,
             used(record),
             sizes_sentence(record, "The power spectrogram V"),
-            "Samples are between −1 and 1. The best ρ depends on that scale, which the paper does not state."
+            "Samples lie between −1 and 1. The best ρ depends on this scale, which the paper does not state."
                 .into(),
             factorisation::beyond(record),
         ])
@@ -190,19 +190,17 @@ pub fn section(record: &Record) -> Section {
         )
 }
 
-/// How much of the recording was used.
+/// A sentence about how much of the recording was used.
 fn used(record: &Record) -> String {
     let (length, all) = (record.fact("length"), record.fact("length of all"));
     if record.text("data").is_empty() {
-        format!("It has {length:.1} s at {RATE} Hz; with --full {PIECE:.1} s, like the paper's.")
+        format!("It has {length:.1} s at {RATE} Hz. With --full it has {PIECE:.1} s, like the paper's.")
     } else if all > length + 0.05 && length > PIECE - 0.05 {
-        format!(
-            "Its first {length:.1} of {all:.1} s are used, as many as the paper's excerpt has, at {RATE} Hz."
-        )
+        format!("Its first {length:.1} of {all:.1} s are used, as long as the paper's excerpt, at {RATE} Hz.")
     } else if all > length + 0.05 {
         format!(
-            "To be quick only its first {length:.1} of {all:.1} s are used, at {RATE} Hz; --full uses \
-             {PIECE:.1} s, like the paper."
+            "To save time, only its first {length:.1} of {all:.1} s are used, at {RATE} Hz. With --full, \
+             {PIECE:.1} s are used, as in the paper."
         )
     } else {
         format!("All of its {length:.1} s are used, at {RATE} Hz.")
@@ -216,14 +214,14 @@ fn wave(record: &Record, part: usize) -> Vec<(f64, f64)> {
     sheet.rows.iter().filter(of).map(|row| (sheet.number(row, "low"), sheet.number(row, "high"))).collect()
 }
 
-/// The recording and its largest sample.
+/// The envelope of the recording and its largest absolute value.
 fn recording(record: &Record) -> (Vec<(f64, f64)>, f64) {
     let recording = wave(record, 0);
     let peak = recording.iter().fold(1e-12f64, |most, (low, high)| most.max(low.abs()).max(high.abs()));
     (recording, peak)
 }
 
-/// The recording and its spectrogram.
+/// The figures of the recording and its spectrogram.
 fn pictures(record: &Record) -> Vec<Item> {
     let (wave, peak) = recording(record);
     let mut signal = Panels::new();
@@ -240,7 +238,7 @@ fn pictures(record: &Record) -> Vec<Item> {
     ]
 }
 
-/// W beside the recovered parts.
+/// The figure of W and the recovered signals.
 fn parts(record: &Record) -> Item {
     let mut panels = Panels::new();
     let (_, peak) = recording(record);
@@ -278,7 +276,7 @@ fn claims(record: &Record) -> Vec<Claim> {
         ("music-admm", FIGURES[1], vec![judge.begins_above(ADMM, FPA), to_fpa, to_mua]),
     ];
     let claims = all.into_iter().map(|(name, figure, checks)| Claim::new(name, figure, checks));
-    claims.chain([factorisation::rho_claim(record, ID, "4.3", RHO)]).collect()
+    claims.chain([factorisation::rho_claim(record, ID, "§4.3", RHO)]).collect()
 }
 
 #[cfg(test)]

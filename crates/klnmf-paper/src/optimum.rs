@@ -1,4 +1,4 @@
-//! The certified optimum of a convex problem, and how far points are from it.
+//! The certified optimum of a convex problem, and distances to it.
 
 use crate::decomposition::PROBLEMS;
 use crate::race::Lab;
@@ -6,13 +6,13 @@ use crate::record::Record;
 use crate::trace::Point;
 use klnmf::{DecomposeSettings, Decomposition, Mat, Update};
 
-/// Settings for an optimum that is certified as far as double precision goes.
+/// Settings for an optimum that is certified to nearly double precision.
 pub fn settings(lab: &Lab) -> DecomposeSettings {
     let stop = Some(lab.stop.clone());
     DecomposeSettings { tol: 1e-13, threads: lab.threads, stop, ..DecomposeSettings::default() }
 }
 
-/// The optimum of the factor that moves.
+/// The optimum of the factor that is not fixed.
 pub fn find(
     lab: &Lab,
     v: &Mat<f64>,
@@ -25,8 +25,9 @@ pub fn find(
     }
 }
 
-/// W and H with the columns of W scaled to the sums of the start's. The solution of the library has columns
-/// that sum to 1, which is not the scale of the other factor's start; so scaled both starts have ΣWH = ΣV.
+/// Scales the columns of W to the sums of those of the start, and H inversely. The library returns columns
+/// that sum to 1, which does not fit the start of the other factor. With this scaling both problems start
+/// with ΣWH = ΣV.
 pub fn to_scale_of(start: &Mat<f64>, mut w: Mat<f64>, mut h: Mat<f64>) -> (Mat<f64>, Mat<f64>) {
     let wanted = start.col_sums();
     let sums = w.col_sums();
@@ -37,10 +38,10 @@ pub fn to_scale_of(start: &Mat<f64>, mut w: Mat<f64>, mut h: Mat<f64>) -> (Mat<f
     (w, h)
 }
 
-/// What is known of the optimum of a problem.
+/// The optimum of a problem.
 pub struct Optimum {
     pub value: f64,
-    /// Below this a distance is rounding.
+    /// Distances below this are rounding errors or within the gap of the optimum.
     pub floor: f64,
 }
 
@@ -51,7 +52,7 @@ impl Optimum {
         Self { value: record.fact(&format!("optimum of {problem}")), floor: rounding.max(gap) }
     }
 
-    /// The distance of a primal value, at least the rounding.
+    /// The distance of a primal value, at least the floor.
     pub fn distance(&self, divergence: f64) -> f64 {
         (divergence - self.value).max(self.floor)
     }
@@ -62,7 +63,7 @@ impl Optimum {
         self.below(point.divergence - gap)
     }
 
-    /// The distance of a dual value, at least the rounding.
+    /// The distance of a dual value, at least the floor.
     pub fn below(&self, dual: f64) -> f64 {
         (self.value - dual).max(self.floor)
     }

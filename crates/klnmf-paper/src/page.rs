@@ -1,4 +1,4 @@
-//! The report: drawn from the data in the folder, and from nothing else.
+//! Draws the report from the data in the folder alone.
 
 use crate::claim::{Check, Claim, VERDICTS, Verdict};
 use crate::dictionary;
@@ -16,16 +16,16 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
-/// What a page shows.
+/// What the report shows.
 pub struct Shown {
     /// The verdicts by experiment.
     pub verdicts: Vec<(Experiment, Vec<Verdict>)>,
-    /// Experiments whose data are damaged, and what is wrong with them.
+    /// Experiments that are left out because their data are damaged, and how.
     pub left_out: Vec<(Experiment, String)>,
 }
 
-/// Writes the report of all experiments whose data are in the folder, finished and undamaged: index.html,
-/// README.md, data/README.md and the figures; nothing if there is no such experiment.
+/// Writes index.html, README.md, data/README.md and the figures for all experiments in the folder that are
+/// finished and undamaged. Writes nothing if there are none.
 ///
 /// # Errors
 /// If the data cannot be read, or a file cannot be written.
@@ -82,12 +82,12 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 
 fn write_figures(folder: &Path, section: &Section) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let figures = section.items.iter().flat_map(standalone);
     figures.into_iter().try_for_each(|(name, svg)| write(&folder.join(name), &svg))
 }
 
-/// The figure as files of its own, each with its name.
+/// The figure as separate files, with their names.
 fn standalone(item: &Item) -> Vec<(String, String)> {
     match &item.body {
         Body::Charts(charts) => vec![(format!("{}.svg", item.id), chart::sheet(charts, 2))],
@@ -102,12 +102,12 @@ fn standalone(item: &Item) -> Vec<(String, String)> {
     }
 }
 
-/// The command, the machine and the time, in a line.
+/// The command, the machine and the time, in one line.
 fn facts(manifest: &Manifest) -> String {
     let Manifest { settings, machine, .. } = manifest;
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     format!(
-        "{}: klnmf {}, {} threads, {} cores, {} {}, {:.1} s in all.",
+        "{}: klnmf {}, {} threads, {} cores, {} {}, {:.1} s in total.",
         word(&machine["command"]),
         word(&settings["klnmf"]),
         settings["threads"],
@@ -118,11 +118,11 @@ fn facts(manifest: &Manifest) -> String {
     )
 }
 
-/// What stands before a statement: its class, what it says aloud, and its mark.
+/// The mark before a statement: its CSS class, its text for screen readers, and the mark itself.
 pub fn mark(check: &Check, judged: bool) -> (&'static str, &'static str, &'static str) {
     match (judged, check.open, check.holds) {
         (false, ..) => ("soft", "measured", "·"),
-        (_, true, _) => ("soft", "undecided", "?"),
+        (_, true, _) => ("soft", "not decided", "?"),
         (_, _, true) => ("agrees", "holds", "✓"),
         _ => ("disagrees", "does not hold", "✗"),
     }
@@ -169,7 +169,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::PathBuf;
 
-    /// Every file under a folder by its path there.
+    /// Every file under a folder, by its path relative to `root`.
     fn files(root: &Path, under: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
         for path in std::fs::read_dir(under).unwrap().map(|entry| entry.unwrap().path()) {
             if path.is_dir() {
@@ -180,14 +180,13 @@ mod tests {
         }
     }
 
-    /// The recorded front page, the report and its figures are what their data give, byte for byte: a number
-    /// that somebody changes by hand, or a rule that changes, fails here. `klnmf reproduce --draw --out
-    /// docs/paper` writes them anew.
+    /// The recorded pages and figures are those that their data give, byte for byte. This fails if somebody
+    /// edits a number by hand or changes a rule. `klnmf reproduce --draw --out docs/paper` writes them again.
     #[test]
     fn the_recorded_pages_follow_from_their_data() {
         let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper");
         if !recorded.join("data").is_dir() {
-            eprintln!("{} is absent, as in a packaged crate: nothing to check", recorded.display());
+            eprintln!("{} does not exist, as in a packaged crate: nothing to check", recorded.display());
             return;
         }
         let copy = tempfile::tempdir().unwrap();
@@ -204,7 +203,7 @@ mod tests {
         let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(&there), names(&again));
         for (path, bytes) in &there {
-            assert!(again[path] == *bytes, "docs/paper/{} is not what the data give", path.display());
+            assert!(again[path] == *bytes, "docs/paper/{} does not follow from its data", path.display());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Random numbers for generated data, the same on every machine.
 
-/// SplitMix64: small, and good enough for data.
+/// SplitMix64, which is small and good enough for data.
 pub struct Random(u64);
 
 impl Random {
@@ -9,7 +9,7 @@ impl Random {
         Self(seed)
     }
 
-    /// From 0 to below 1.
+    /// A uniform number from 0 (included) to 1 (excluded).
     pub fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -18,7 +18,7 @@ impl Random {
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A Poisson number, by multiplying uniform ones in parts that do not underflow.
+    /// A Poisson number. It multiplies uniform numbers, in pieces so that the product does not underflow.
     pub fn poisson(&mut self, mean: f64) -> f64 {
         let (mut left, mut count) = (mean, 0.0);
         while left > 0.0 {

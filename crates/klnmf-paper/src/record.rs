@@ -1,4 +1,4 @@
-//! What an experiment has measured, and its folder: `traces.csv`, other tables, and the manifest.
+//! The measurements of an experiment, and their folder: `traces.csv`, other tables, and the manifest.
 
 use crate::manifest::{self, Manifest};
 use crate::trace::{Point, Trace};
@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 
-/// All that figures, tables and verdicts are made of.
+/// The measurements from which figures, tables and verdicts are made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
-    /// Lines of figures.
+    /// The lines of the figures.
     pub traces: Vec<Trace>,
-    /// Other numbers, by the name of their file without `.csv`.
+    /// Other tables, by the name of their file without `.csv`.
     pub sheets: BTreeMap<String, Sheet>,
     /// Sizes, settings and single numbers, by name.
     pub facts: Map<String, Value>,
 }
 
-/// A table of words and numbers; commas are not for words.
+/// A table of words and numbers. Words must not contain commas.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
     pub header: Vec<String>,
@@ -35,17 +35,17 @@ impl Sheet {
         Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// A number of a row by the name of its column; not a number if it is none.
+    /// The number in a column of a row; NaN if there is none.
     pub fn number(&self, row: &[String], column: &str) -> f64 {
         self.word(row, column).parse().unwrap_or(f64::NAN)
     }
 
-    /// A word of a row by the name of its column.
+    /// The word in a column of a row; empty if there is no such column.
     pub fn word<'a>(&self, row: &'a [String], column: &str) -> &'a str {
         self.header.iter().position(|name| name == column).map_or("", |at| &row[at])
     }
 
-    /// Writes the table; what the manifest notes of it.
+    /// Writes the table and returns its entry in the manifest.
     fn write(&self, path: &Path) -> anyhow::Result<Value> {
         let line = |cells: &Vec<String>| cells.join(",") + "\n";
         let text: String = std::iter::once(&self.header).chain(&self.rows).map(line).collect();
@@ -62,26 +62,26 @@ impl Sheet {
         let fields = sheet.header.len();
         if let Some(row) = sheet.rows.iter().position(|row| row.len() != fields) {
             let (path, line) = (path.display(), row + 2);
-            bail!("{path}: line {line} has not {fields} fields; remove the folder, or use --force");
+            bail!("{path}: line {line} does not have {fields} fields; remove the folder, or use --force");
         }
         Ok(sheet)
     }
 }
 
 impl Record {
-    /// Only facts so far.
+    /// A record with these facts only.
     pub fn new(facts: Value) -> Self {
         let mut record = Self::default();
         record.add(facts);
         record
     }
 
-    /// Adds facts, an object.
+    /// Adds the facts of a JSON object.
     pub fn add(&mut self, facts: Value) {
         self.facts.extend(facts.as_object().cloned().unwrap_or_default());
     }
 
-    /// Adds a fact. JSON has no infinity: a number that is not finite becomes null.
+    /// Adds a fact. A number that is not finite becomes null, because JSON has no infinity.
     pub fn note(&mut self, name: impl Into<String>, value: impl Into<Value>) {
         self.facts.insert(name.into(), value.into());
     }
@@ -96,38 +96,38 @@ impl Record {
         self.traces.iter().filter(move |trace| trace.problem == problem)
     }
 
-    /// A number among the facts; not a number if there is none.
+    /// A number among the facts; NaN if there is none.
     pub fn fact(&self, name: &str) -> f64 {
         self.facts.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN)
     }
 
-    /// A whole number among the facts; 0 if there is none.
+    /// An integer among the facts; 0 if there is none.
     pub fn count(&self, name: &str) -> usize {
         self.fact(name) as usize
     }
 
-    /// Whether the facts have these numbers.
+    /// Whether the facts include these numbers.
     pub fn has(&self, numbers: Value) -> bool {
         numbers.as_object().is_some_and(|all| all.iter().all(|(name, x)| x.as_f64() == Some(self.fact(name))))
     }
 
-    /// A sentence with facts in its braces: `{rank}` becomes the number of that name.
+    /// Fills in the facts of a sentence: `{rank}` becomes the number of that name.
     pub fn fill(&self, sentence: &str) -> String {
         let put =
             |text: String, name: &String| text.replace(&format!("{{{name}}}"), &self.fact(name).to_string());
         self.facts.keys().fold(sentence.to_owned(), put)
     }
 
-    /// A text among the facts.
+    /// A text among the facts; empty if there is none.
     pub fn text(&self, name: &str) -> &str {
         self.facts.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Writes the record and what it belongs to; the manifest comes last, so that what is half done does not
-    /// count.
+    /// Writes the record with its settings and machine. The manifest comes last, so an incomplete folder has
+    /// none.
     pub fn write(&self, folder: &Path, settings: &Value, machine: &Value) -> anyhow::Result<()> {
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            .with_context(|| format!("cannot create the folder {}", folder.display()))?;
         Manifest::remove(folder)?;
         let mut files = Map::new();
         files.insert(TRACES.into(), self.traces_sheet().write(&folder.join(TRACES))?);
@@ -140,7 +140,7 @@ impl Record {
         Manifest { settings, machine, facts: self.facts.clone(), files }.write(folder)
     }
 
-    /// Reads what was written.
+    /// Reads the record of a folder.
     pub fn read(folder: &Path, manifest: &Manifest) -> anyhow::Result<Self> {
         let mut sheets = BTreeMap::new();
         for file in manifest.files.keys().filter(|file| *file != TRACES) {
@@ -183,7 +183,7 @@ fn read_traces(path: &Path) -> anyhow::Result<Vec<Trace>> {
             divergence: number("divergence"),
             gap_w: number("gap_w"),
             gap_h: number("gap_h"),
-            // Older records have no such column.
+            // Older records do not have this column.
             dual: Some(number("dual")).filter(|dual| !dual.is_nan()),
         };
         match traces.last_mut().filter(|trace| trace.problem == problem && trace.method == method) {
@@ -200,7 +200,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn records_come_back_as_they_were() {
+    fn a_record_survives_writing_and_reading() {
         let point = |(iteration, divergence): (usize, f64)| Point {
             iteration,
             seconds: 0.25,

@@ -1,4 +1,4 @@
-//! What the paper says of warm restarts, judged over all starts.
+//! Judges the paper's statements about warm restarts over all starts.
 
 use crate::claim::{Check, Claim, signed};
 use crate::race::{BEST_ADMM, FPA, MUA};
@@ -7,17 +7,17 @@ use crate::spread::Spread;
 use crate::starts::{At, Starts, difference};
 use crate::warm_restart::{FIGURE, FIRST, LARGEST, SECOND, SMALLEST, short, split, with_constant};
 
-/// What was gained, in per cent, given the end over the end before the restart.
+/// The decrease in per cent, given the final divergence divided by that before the restart.
 pub fn gain(ratio: f64) -> f64 {
     100.0 * (1.0 - ratio)
 }
 
-/// The gain of a method with its c, by the name of its trace.
+/// The gain of a method with its c, given the name of its trace.
 fn gains_of(starts: &Starts, name: &str) -> Spread {
     starts.each(|d| gain(d(SECOND, name, At::End) / d(FIRST, split(name).0, At::End)))
 }
 
-/// What adding the parts did to the divergence, in per cent.
+/// The change of the divergence by adding the parts, in per cent.
 fn jump(starts: &Starts, name: &str) -> Spread {
     starts.each(|d| -gain(d(SECOND, name, At::First) / d(FIRST, split(name).0, At::End)))
 }
@@ -36,24 +36,25 @@ pub fn claims(record: &Record, starts: &Starts) -> Vec<Claim> {
 
 fn increases(starts: &Starts) -> Check {
     let jump = jump(starts, &with_constant(MUA, LARGEST));
-    Check::settled(jump.above(0.0), format!("with c = 1 D changes by {} (MUA)", jump.text(signed)))
+    let text = jump.text(signed);
+    let measured = format!("MUA c = 1: change of D by adding the parts: {text}; required: above 0");
+    Check::settled(jump.above(0.0), measured)
 }
 
 fn stays(starts: &Starts, name: &str) -> Check {
     let jump = jump(starts, name);
     Check::settled(
         jump.within(-0.01, 0.01),
-        format!("adding parts with c = 0 changes D by {} (FPA)", jump.text(signed)),
+        format!("{name}: change of D by adding the parts: {}; required: within ±0.01 %", jump.text(signed)),
     )
 }
 
-/// The divergence falls by a hundredth at least.
+/// The divergence decreases by at least 1 %.
 fn gains(starts: &Starts, name: &str) -> Check {
     let gain = gains_of(starts, name);
-    Check::settled(
-        gain.above(1.0),
-        format!("{name}: D changes by {} (falls by at least 1 %)", gain.text(|x| signed(-x))),
-    )
+    let text = gain.text(|x| signed(-x));
+    let measured = format!("{name}: change of D after the restart: {text}; required: below −1 %");
+    Check::settled(gain.above(1.0), measured)
 }
 
 fn absorbs(record: &Record, name: &str) -> Check {
@@ -73,11 +74,11 @@ fn alike(record: &Record, starts: &Starts, a: &str, b: &str) -> Check {
     };
     Check::settled(
         ratio.within(0.98, 1.02),
-        format!("at the end {a}{tried} against {b}: {} (at most 2 % apart)", ratio.text(difference)),
+        format!("final D of {a}{tried} relative to {b}: {}; required: within ±2 %", ratio.text(difference)),
     )
 }
 
-/// The gain falls with c, and nearly vanishes for the smallest positive one.
+/// The gain is smaller for the smallest positive c than for the largest, and nearly vanishes against FPA's.
 fn gets_stuck(record: &Record, starts: &Starts) -> Vec<Check> {
     let [small, large] = [SMALLEST, LARGEST].map(|c| with_constant(MUA, c));
     let against = |other: &str| {
@@ -100,7 +101,8 @@ fn gets_stuck(record: &Record, starts: &Starts) -> Vec<Check> {
         Check::settled(
             of_large.below(0.9),
             format!(
-                "MUA's gain with c = {} over that with c = 1: {} (less than 0.9); the first start gains {}",
+                "MUA's gain with c = {} divided by that with c = 1: {}; required: below 0.9. Gains from the \
+                 first start: {}",
                 short(SMALLEST),
                 of_large.text(share),
                 first.join(", ")
@@ -109,7 +111,7 @@ fn gets_stuck(record: &Record, starts: &Starts) -> Vec<Check> {
         Check::settled(
             of_fpa.below(0.1),
             format!(
-                "MUA's gain with c = {} over FPA's: {} (less than a tenth)",
+                "MUA's gain with c = {} divided by FPA's with c = 0: {}; required: below 0.1",
                 short(SMALLEST),
                 of_fpa.text(share)
             ),
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn being_stuck_is_told_from_going_on() {
+    fn stuck_runs_are_recognised() {
         let verdicts = |small| {
             let record = record(&[(MUA, 1.0, 41.0), (MUA, 1e-6, small), (FPA, 0.0, 40.0)]);
             gets_stuck(&record, &Starts::of(&record))
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(like(44.0).iter().map(|check| check.holds).collect::<Vec<_>>(), [true, false]);
         assert!(
             !like(f64::INFINITY).iter().any(|check| check.holds || check.open),
-            "what diverges does not go on"
+            "a run that diverges makes no progress"
         );
         let old = Record { sheets: Default::default(), ..record(&[(FPA, 0.0, 40.0)]) };
         assert!(claims(&old, &Starts::of(&old)).last().unwrap().checks.iter().all(|check| check.open));

@@ -1,4 +1,4 @@
-//! The part of the page about one experiment.
+//! The section of the page about one experiment.
 
 use crate::claim::Claim;
 use crate::race::{ADMM, AUTO, BEST_ADMM, FPA, MUA, OUR_FPA, PRINTED};
@@ -6,22 +6,22 @@ use crate::record::Record;
 use crate::trace::{Place, Point, Trace};
 use klnmf_report::chart::{Chart, Line};
 
-/// Everything that is shown of an experiment.
+/// Everything that the page shows about an experiment.
 #[derive(Default)]
 pub struct Section {
     pub title: String,
-    /// What the paper does, in a sentence or two.
+    /// A summary of what the paper does.
     pub paper: String,
-    /// What was done here, and what is different.
+    /// What we did, and how it differs from the paper.
     pub ours: Vec<String>,
     pub claims: Vec<Claim>,
-    /// Figures and tables, in their order.
+    /// Figures and tables, in the order of the page.
     pub items: Vec<Item>,
-    /// The paper's times of the whole factorisation and ours: method, theirs, and ours in seconds.
+    /// Times of the whole factorisation: the method, the paper's time, and ours in seconds.
     pub times: Vec<(&'static str, &'static str, f64)>,
 }
 
-/// What claims say where the sizes are not the paper's.
+/// The verdict of all claims if the sizes are not the paper's.
 pub const OTHER_SIZE: &str = "not run at this size";
 
 impl Section {
@@ -32,13 +32,13 @@ impl Section {
         Self { title, paper, ours: texts.collect(), ..Self::default() }
     }
 
-    /// With more sentences about what was done here.
+    /// Adds sentences about what we did.
     pub fn with<const N: usize>(mut self, ours: [String; N]) -> Self {
         self.ours.extend(ours);
         self
     }
 
-    /// Takes the verdicts away unless it was run on what the claims are about; else says why.
+    /// Removes the verdicts, for the reason `why`, unless the claims apply to these sizes and data.
     pub fn judged_if(mut self, fitting: bool, why: &'static str) -> Self {
         if !fitting {
             self.claims.iter_mut().for_each(|claim| claim.not_run = Some(why));
@@ -60,15 +60,15 @@ pub fn caption(name: &str) -> String {
 
 /// A figure or a table.
 pub struct Item {
-    /// The name of its file and of its place on the page; `figure-NN-` and so on if the paper has it.
+    /// The name of its file and its anchor on the page. It starts with `figure-NN-` if the paper has it.
     pub id: String,
     pub caption: String,
     pub body: Body,
 }
 
-/// What is in it.
+/// The content of a figure or a table.
 pub enum Body {
-    /// Charts beside each other.
+    /// Charts side by side.
     Charts(Vec<Chart>),
     /// Pictures as SVG.
     Pictures(Vec<String>),
@@ -77,7 +77,7 @@ pub enum Body {
 }
 
 impl Item {
-    /// Charts with the caption of this name, as are the next two.
+    /// Charts with the caption of this name in captions.md, as in the next two functions.
     pub fn charts(id: &str, name: &str, charts: Vec<Chart>) -> Self {
         Self { id: id.into(), caption: caption(name), body: Body::Charts(charts) }
     }
@@ -91,7 +91,7 @@ impl Item {
         Self { id: id.into(), caption: caption(name), body: Body::Table(header, rows) }
     }
 
-    /// The paper's number, or that it has none.
+    /// The number of the figure in the paper, or that it has none.
     pub fn label(&self) -> String {
         let number = self.id.strip_prefix("figure-").and_then(|rest| rest.get(..2)?.parse::<u8>().ok());
         match (number, &self.body) {
@@ -102,7 +102,7 @@ impl Item {
     }
 }
 
-/// What a chart has on its x axis.
+/// The x axis of a chart.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Along {
     Iterations,
@@ -117,7 +117,7 @@ impl Along {
         }
     }
 
-    /// How far along a place is.
+    /// The coordinate of a place on this axis.
     pub fn of(self, place: &Place) -> f64 {
         match self {
             Along::Iterations => place.iteration,
@@ -125,7 +125,7 @@ impl Along {
         }
     }
 
-    /// A trace as points of a chart: `f` gives the height.
+    /// A trace as points of a chart. `f` gives the y coordinate.
     pub fn points(self, trace: &Trace, f: impl Fn(&Point) -> f64) -> Vec<(f64, f64)> {
         let x = |p: &Point| match self {
             Along::Iterations => p.iteration as f64,
@@ -135,7 +135,7 @@ impl Along {
     }
 }
 
-/// A line in the colour that its method has in every figure.
+/// A line in the colour of its method, which is the same in every figure.
 pub fn line(method: &str, points: Vec<(f64, f64)>) -> Line {
     let colour = match method {
         FPA | PRINTED => 0,
@@ -149,9 +149,9 @@ pub fn line(method: &str, points: Vec<(f64, f64)>) -> Line {
     Line { name: method.into(), points, colour: Some(colour), pale, ..Line::default() }
 }
 
-/// The sizes of an experiment that has the whole factorisation of a matrix and its convex problems.
+/// The sizes of an experiment with both the whole factorisation and the convex problems.
 pub fn sizes(record: &Record, matrix: &str) -> String {
-    let sentence = " is {rows} × {columns}, r = {rank}, {accesses} iterations; the convex problems with \
+    let sentence = " is {rows} × {columns}, r = {rank}, {accesses} iterations. The convex problems use \
                     {updates} multiplicative updates and {iterations} iterations.";
     matrix.to_owned() + &record.fill(sentence)
 }

@@ -1,19 +1,19 @@
-//! How large the experiments are.
+//! The size of the experiments.
 
-/// The sizes.
+/// The size of the experiments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Size {
-    /// For tests: seconds, even without optimisation.
+    /// For tests: takes seconds, even without compiler optimisation.
     Tiny,
-    /// A minute for all.
+    /// All experiments take about a minute.
     #[default]
     Quick,
-    /// The paper's.
+    /// The paper's sizes.
     Full,
 }
 
 impl Size {
-    /// What belongs to this size.
+    /// The value for this size.
     pub(crate) fn pick<X>(self, tiny: X, quick: X, full: X) -> X {
         match self {
             Size::Tiny => tiny,
@@ -22,7 +22,7 @@ impl Size {
         }
     }
 
-    /// Random starts of the claims about beginnings and ends: an interval takes six.
+    /// The number of random starts. A confidence interval needs at least six.
     pub(crate) fn starts(self) -> usize {
         self.pick(2, 3, 10)
     }

@@ -1,14 +1,14 @@
-//! A number from every start: its median, and an interval for the median.
+//! A number measured from every start: its median, and a confidence interval for the median.
 
-/// The same measurement from several starts, in order.
+/// The same measurement from several starts, sorted.
 #[derive(Clone, Debug)]
 pub struct Spread(Vec<f64>);
 
-/// How likely an interval holds the median of all starts that could have been, at least.
+/// The least probability that an interval contains the median over all possible starts.
 const SURE: f64 = 0.95;
 
 impl Spread {
-    /// What is not a number decides nothing: then there is no spread at all.
+    /// The spread is empty, and decides nothing, if one of the values is NaN.
     pub fn new(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         if values.iter().any(|x| x.is_nan()) {
@@ -26,10 +26,11 @@ impl Spread {
         }
     }
 
-    /// The interval for the median by order statistics: no distribution is assumed. So many of the lowest and
-    /// of the highest values are left out that the median lies outside with a chance of at most 5 %; the
-    /// median is above the k lowest unless at most k − 1 of n tosses of a coin fall on its lower side. Of ten
-    /// starts the second to the ninth value (97.9 %); none of fewer than six.
+    /// The confidence interval for the median from order statistics, which assumes no distribution. It leaves
+    /// out as many of the lowest and highest values as possible while the median lies outside with a
+    /// probability of at most 5 %. The median is below the k-th lowest value if fewer than k of n values are
+    /// below the median, which is as likely as fewer than k heads in n tosses of a coin. For ten starts the
+    /// interval is the second to the ninth value (97.9 %). Fewer than six starts have none.
     pub fn interval(&self) -> Option<(f64, f64)> {
         let n = self.0.len();
         let (mut chance, mut tail, mut cut) = (0.5f64.powi(n as i32), 0.0, 0);
@@ -44,7 +45,7 @@ impl Spread {
         Some((*self.0.get(cut.checked_sub(1)?)?, self.0[n - cut]))
     }
 
-    /// Whether the median is below a limit; none if the interval holds the limit, or there is no interval.
+    /// Whether the median is below a limit; none if the interval contains the limit, or there is no interval.
     pub fn below(&self, limit: f64) -> Option<bool> {
         let (low, high) = self.interval()?;
         if high < limit { Some(true) } else { (low > limit).then_some(false) }
@@ -64,7 +65,7 @@ impl Spread {
         }
     }
 
-    /// The median and the interval for reading.
+    /// The median and the interval as text.
     pub fn text(&self, show: impl Fn(f64) -> String) -> String {
         let median = show(self.median());
         match (self.0.as_slice(), self.interval()) {
@@ -92,8 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_is_that_of_the_tables() {
-        // As in tables of the sign test.
+    fn the_interval_matches_tables_of_the_sign_test() {
         let intervals = [6, 8, 9, 10, 12, 15, 20].map(|n| up_to(n).interval().unwrap());
         let known = [(1., 6.), (1., 8.), (2., 8.), (2., 9.), (3., 10.), (4., 12.), (6., 15.)];
         assert_eq!(intervals, known);
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!([up_to(9).median(), up_to(10).median()], [5.0, 5.5]);
     }
 
-    /// The median lies in it as often as it should, for numbers that are far from normal.
+    /// The interval has the expected coverage, for numbers that are far from normal.
     #[test]
     fn the_interval_covers_the_median() {
         let mut random = crate::random::Random::new(1);
@@ -129,11 +129,11 @@ mod tests {
         );
         assert_eq!([up_to(1).below(100.0), up_to(5).below(100.0), up_to(0).below(1.0)], [None; 3]);
         assert!(Spread::new([1.0, f64::NAN]).median().is_nan());
-        assert_eq!(Spread::new([f64::INFINITY; 6]).above(1.0), Some(true), "what diverges is above");
+        assert_eq!(Spread::new([f64::INFINITY; 6]).above(1.0), Some(true), "a run that diverges is above");
     }
 
     #[test]
-    fn texts_say_how_many_starts_there_were() {
+    fn texts_say_the_number_of_starts() {
         let show = |x: f64| format!("{x}");
         assert_eq!(up_to(10).text(show), "5.5 [2, 9] over 10 starts");
         assert!(up_to(3).text(show).contains("2 (1 to 3 in 3 starts, too few"));

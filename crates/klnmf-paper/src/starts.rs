@@ -1,6 +1,6 @@
-//! Further random starts: what every method has at a few places on its way, from each start. Only the first
-//! start is timed and drawn; the places of the others that stand for a time are the iterations that the
-//! method had made by then from the first.
+//! The divergences of every method at a few places of its run, from each random start. Only the first start
+//! is timed and drawn. For the others, a time stands for the iteration that the method had reached by then
+//! from the first start.
 
 use crate::claim::{above, signed};
 use crate::race::FPA;
@@ -10,30 +10,30 @@ use crate::trace::Trace;
 
 const SHEET: &str = "starts";
 
-/// A place on the way of a method; the names of the columns follow.
+/// A place in a run. `COLUMNS` has the names in the data, in the same order.
 #[derive(Clone, Copy)]
 pub enum At {
     /// The start.
     First,
-    /// After a few iterations.
+    /// After the first iterations; see [`few`].
     Few,
     /// At a hundredth of FPA's time.
     Early,
     /// At half of FPA's time.
     Half,
-    /// When FPA ends.
+    /// At FPA's final time.
     Same,
     End,
 }
 
 const COLUMNS: [&str; 6] = ["first", "few", "early", "half", "same", "end"];
 
-/// A few iterations: one in a hundred, at least ten.
+/// The number of first iterations: 1 % of all, at least 10.
 pub fn few(iterations: usize) -> usize {
     (iterations / 100).max(10)
 }
 
-/// A hundredth of FPA's time, but not before it has done something; half of it, and all of it.
+/// A hundredth of FPA's time, but at least that of its third point; half of its time; and all of it.
 pub fn times(fpa: &Trace) -> [f64; 3] {
     let begun = fpa.points.get(2).map_or(0.0, |point| point.seconds);
     [(fpa.seconds() / 100.0).max(begun), fpa.seconds() / 2.0, fpa.seconds()]
@@ -49,7 +49,7 @@ struct Row {
 }
 
 impl Row {
-    /// Reads the places off a line; the record has the times of the first start.
+    /// Reads the divergences off a trace. The record has the times of the first start.
     fn new(record: &Record, start: usize, trace: &Trace) -> Self {
         let timed = record.trace(&trace.problem, &trace.method).zip(record.trace(&trace.problem, FPA));
         let divergence =
@@ -59,7 +59,7 @@ impl Row {
             place.map_or(f64::NAN, |place| divergence(place.iteration))
         };
         let few = few(trace.iterations()) as f64;
-        // What is no number has diverged.
+        // NaN means that the run has diverged.
         let [first, few, last] = [trace.first(), divergence(few), trace.last()]
             .map(|x| if x.is_nan() { f64::INFINITY } else { x });
         let values = [first, few, at_time(0), at_time(1), at_time(2), last];
@@ -67,7 +67,7 @@ impl Row {
     }
 }
 
-/// Notes what a method did from a start, by the name that its trace has.
+/// Records the divergences of a method from a start, under the name of its trace.
 pub fn note(record: &mut Record, start: usize, trace: &Trace) {
     let row = Row::new(record, start, trace);
     let header = ["problem", "method", "start"].into_iter().chain(COLUMNS);
@@ -77,11 +77,11 @@ pub fn note(record: &mut Record, start: usize, trace: &Trace) {
     sheet.rows.push(cells);
 }
 
-/// Everything from every start.
+/// The divergences of all methods from all starts.
 pub struct Starts(Vec<Row>);
 
 impl Starts {
-    /// What was recorded; older records have the first start only.
+    /// The recorded starts. Older records have only the first.
     pub fn of(record: &Record) -> Self {
         let Some(sheet) = record.sheets.get(SHEET) else {
             return Self(record.traces.iter().map(|trace| Row::new(record, 0, trace)).collect());
@@ -95,13 +95,13 @@ impl Starts {
         Self(sheet.rows.iter().map(row).collect())
     }
 
-    /// How many there are.
+    /// The number of starts.
     pub fn count(&self) -> usize {
         self.0.iter().map(|row| row.start + 1).max().unwrap_or(0)
     }
 
-    /// Something that follows from the divergences of a start, which are given by problem, method and place:
-    /// NaN if there is none.
+    /// Evaluates `f` for each start. It gets a function that returns the divergence by problem, method and
+    /// place, or NaN if there is none.
     pub fn each(&self, f: impl Fn(&dyn Fn(&str, &str, At) -> f64) -> f64) -> Spread {
         Spread::new((0..self.count()).map(|start| {
             f(&|problem, method, at| {
@@ -111,13 +111,13 @@ impl Starts {
         }))
     }
 
-    /// One divergence over another, each by problem, method and place, start by start.
+    /// One divergence divided by another within each start, each given by problem, method and place.
     pub fn ratio(&self, (p, a, at): (&str, &str, At), (q, b, bt): (&str, &str, At)) -> Spread {
         self.each(|d| d(p, a, at) / d(q, b, bt))
     }
 }
 
-/// How far a ratio is from one, for reading.
+/// The relative difference that corresponds to a ratio, as text.
 pub fn difference(ratio: f64) -> String {
     signed(above(ratio, 1.0))
 }
@@ -129,7 +129,7 @@ pub mod tests {
     use crate::factorisation::tests::made_up;
     use crate::race::MUA;
 
-    /// Puts the same lines down as those of so many further starts, each a little higher.
+    /// Records the same traces for `starts` starts, each a little higher than the one before.
     pub fn repeat(record: &mut Record, starts: usize) {
         let traces = record.traces.clone();
         for start in 0..starts {
@@ -141,20 +141,20 @@ pub mod tests {
     }
 
     #[test]
-    fn differences_are_paired() {
+    fn methods_are_compared_within_each_start() {
         let traces = vec![made_up(FPA, 10.0, 5.0, 0.1), made_up(MUA, 10.001, 5.0, 0.1)];
         let mut record = Record { traces, ..Record::default() };
         let ends =
             |record: &Record| Starts::of(record).ratio((PROBLEM, FPA, At::End), (PROBLEM, MUA, At::End));
         assert_eq!(ends(&record).below(1.0), None, "one start decides nothing");
         repeat(&mut record, 10);
-        // The starts differ by more than the methods do, but within each FPA is lower.
+        // The starts differ by more than the methods, but FPA is lower within each.
         assert_eq!((ends(&record).below(1.0), Starts::of(&record).count()), (Some(true), 10));
         assert_eq!(difference(0.99), "−1.00 %");
     }
 
     #[test]
-    fn places_in_time_are_those_of_the_first_start() {
+    fn times_stand_for_iterations_of_the_first_start() {
         let traces = vec![made_up(FPA, 10.0, 5.0, 0.1), made_up(MUA, 10.0, 5.0, 0.2)];
         let record = Record { traces, ..Record::default() };
         let Row { values, .. } = Row::new(&record, 3, &made_up(MUA, 20.0, 5.0, 77.0));

@@ -1,4 +1,4 @@
-//! A study: which experiments are run, on what, and where their data lie.
+//! A study: how experiments are run, on which data, and where the results are stored.
 
 use crate::corpus::Corpus;
 use crate::experiment::Experiment;
@@ -10,30 +10,29 @@ use crate::record::Record;
 use crate::size::Size;
 use crate::{synthetic_nd, synthetic_nmf, topics, warm_restart};
 use serde_json::{Value, json};
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Instant;
 
-/// The version of what is recorded of an experiment. It changes when more is recorded, so that older records
-/// are measured again.
+/// The version of the record. It changes when more is recorded, so that experiments with older records are
+/// measured again.
 const RECORD: usize = 2;
 
 /// How experiments are run.
 #[derive(Clone, Debug, Default)]
 pub struct Study {
-    /// The folder of the report; the data are in `data/`.
+    /// The folder of the report. The data are in its subfolder `data`.
     pub out: PathBuf,
-    /// How large the experiments are.
+    /// The size of the experiments.
     pub size: Size,
-    /// Seed of the generated data and of the first random start; the next starts have the seeds after it.
+    /// Seed of the generated data and of the first random start. The other starts use the following seeds.
     pub seed: u64,
-    /// Threads; 0 for one per core.
+    /// Number of threads; 0 for one per core.
     pub threads: usize,
-    /// Images: a matrix or a folder. Without them they are generated, as are the next two.
+    /// Images: a matrix or a folder. If not given, they are generated, as are the next two.
     pub faces: Option<PathBuf>,
-    /// Whether the images of the matrix are stored column by column.
+    /// Whether the matrix stores each image column by column.
     pub column_major: bool,
     /// A recording.
     pub music: Option<PathBuf>,
@@ -43,24 +42,24 @@ pub struct Study {
 
 /// An experiment with its data, ready to run.
 pub struct Task {
-    /// Which one it is.
+    /// The experiment.
     pub experiment: Experiment,
-    /// What tells one input from another, if the data do not follow from the seed and the size.
+    /// Identifies the input if it does not follow from the seed and the size.
     fingerprint: Option<String>,
     pub(crate) run: Run,
 }
 
 type Run = Box<dyn Fn(&Lab, Size) -> anyhow::Result<Record>>;
 
-/// What the folder holds of an experiment.
+/// What the folder already contains of an experiment.
 pub enum Earlier {
-    /// Nothing that was finished.
+    /// No finished measurement.
     Nothing,
     /// A measurement with other settings.
     OtherSettings,
-    /// Data that are not those that were written, and what is wrong with them.
+    /// Data that were changed after they were written, and how.
     Damaged(String),
-    /// The measurement, which took these seconds.
+    /// The measurement, and the seconds that it took.
     Whole(f64),
 }
 
@@ -68,7 +67,7 @@ impl Study {
     /// Reads or generates the data of an experiment.
     ///
     /// # Errors
-    /// If a file cannot be read, or is not what the experiment needs.
+    /// If a file cannot be read, or does not suit the experiment.
     pub fn load(&self, experiment: Experiment) -> anyhow::Result<Task> {
         let &Self { size, seed, column_major, .. } = self;
         let generated = |run: fn(&Lab, Size) -> anyhow::Result<Record>| (None, Box::new(run) as Run);
@@ -92,7 +91,7 @@ impl Study {
         Ok(Task { experiment, fingerprint, run })
     }
 
-    /// What the folder holds of an experiment already.
+    /// What the folder already contains of an experiment.
     pub fn earlier(&self, task: &Task) -> Earlier {
         let folder = data_folder(&self.out, task.experiment);
         match Manifest::read(&folder) {
@@ -102,8 +101,8 @@ impl Study {
         }
     }
 
-    /// Measures an experiment and writes its data; returns the seconds that it took. `progress` is told what
-    /// runs and the share of the work that is done. Setting `stop` ends it with
+    /// Measures an experiment, writes its data, and returns the seconds that it took. `progress` is called
+    /// with the current run and the fraction of the work done. Setting `stop` ends the measurement with
     /// [`Interrupted`](crate::Interrupted).
     ///
     /// # Errors
@@ -112,7 +111,7 @@ impl Study {
         &self,
         task: &Task,
         stop: &Arc<AtomicBool>,
-        progress: impl Fn(&str, f64) + 'static,
+        progress: impl Fn(&str, f64) + Send + Sync + 'static,
     ) -> anyhow::Result<f64> {
         let begun = Instant::now();
         let lab = Lab {
@@ -120,7 +119,7 @@ impl Study {
             threads: self.threads,
             stop: stop.clone(),
             all: task.experiment.runs(self.size),
-            runs: Cell::new(0),
+            runs: AtomicUsize::new(0),
             progress: Box::new(progress),
         };
         let record = (task.run)(&lab, self.size)?;
@@ -136,7 +135,7 @@ impl Study {
         Ok(seconds)
     }
 
-    /// What tells one measurement from another.
+    /// The settings that identify a measurement.
     fn identity(&self, task: &Task) -> Value {
         json!({
             "experiment": task.experiment.name(),
@@ -149,7 +148,7 @@ impl Study {
         })
     }
 
-    /// The command that measures the same again.
+    /// The command that repeats the measurement.
     fn command(&self, experiment: Experiment) -> String {
         let size = if self.size == Size::Quick { String::new() } else { format!(" --{}", self.size.name()) };
         let (option, path, turned) = match experiment {
@@ -165,8 +164,8 @@ impl Study {
     }
 }
 
-/// The number of threads that are used when this number is asked for.
-fn thread_count(asked: usize) -> usize {
+/// The number of threads used when `asked` are asked for.
+pub(crate) fn thread_count(asked: usize) -> usize {
     if asked > 0 { asked } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
 }
 
@@ -175,7 +174,7 @@ pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Where the data of an experiment lie.
+/// The folder with the data of an experiment.
 pub(crate) fn data_folder(out: &Path, experiment: Experiment) -> PathBuf {
     out.join("data").join(experiment.name())
 }

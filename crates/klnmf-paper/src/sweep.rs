@@ -1,4 +1,4 @@
-//! ADMM's ρ, which the paper tuned by hand, tried from a hundredth to a hundred times the paper's.
+//! Tries ADMM's ρ, which the paper tuned by hand, from a hundredth to a hundred times the paper's value.
 
 use crate::claim::{Check, Claim, MARGIN, lower, margin, plain};
 use crate::race::{BEST_ADMM, Entrant};
@@ -7,25 +7,25 @@ use crate::section::{Item, line};
 use crate::trace::{Level, Trace};
 use klnmf_report::chart::{Chart, Line};
 
-/// The factors.
+/// Multiples of the paper's ρ.
 const FACTORS: [f64; 5] = [0.01, 0.1, 1.0, 10.0, 100.0];
-/// Runs besides that with the paper's own.
+/// Runs in addition to the one with the paper's ρ.
 pub const OTHERS: usize = FACTORS.len() - 1;
 const SHEET: &str = "rho";
 
 /// A sweep on one problem.
 pub struct Sweep<'a> {
     pub problem: &'a str,
-    /// The paper's.
+    /// The paper's ρ.
     pub rho: f64,
-    /// The level that iterations are counted to, if there is one.
+    /// The level to which iterations are counted, if there is one.
     pub target: Option<Level>,
     /// ADMM with the paper's ρ.
     pub paper: Trace,
 }
 
 impl Sweep<'_> {
-    /// Runs ADMM with every ρ and keeps the line of the best, if that is not the paper's.
+    /// Runs ADMM with every ρ, and keeps the trace of the best unless that is the paper's.
     pub fn run(
         &self,
         record: &mut Record,
@@ -51,7 +51,7 @@ impl Sweep<'_> {
         Some(trace.reaches(self.target?)?.iteration as usize)
     }
 
-    /// Fewer iterations to the target are better, and then a lower divergence at the end.
+    /// The smaller, the better: first the iterations to the target, then the final divergence.
     fn rank(&self, trace: &Trace) -> (usize, f64) {
         (self.reached(trace).unwrap_or(usize::MAX), trace.last())
     }
@@ -64,7 +64,7 @@ impl Sweep<'_> {
     }
 }
 
-/// ρ without the noise of a multiplication.
+/// ρ without the rounding error of the multiplication.
 fn short(rho: f64) -> String {
     format!("{rho:.3e}").parse::<f64>().unwrap_or(rho).to_string()
 }
@@ -73,20 +73,20 @@ fn short(rho: f64) -> String {
 #[derive(Clone, Copy)]
 struct Run {
     rho: f64,
-    /// At the end.
+    /// The final divergence.
     divergence: f64,
     /// Iterations to the target, if there is one and it was reached.
     reached: Option<f64>,
 }
 
 impl Run {
-    /// Fewer iterations to the target come first, and then a lower divergence.
+    /// The smaller, the better: first the iterations to the target, then the final divergence.
     fn rank(&self) -> (f64, f64) {
         (self.reached.unwrap_or(f64::INFINITY), self.divergence)
     }
 
-    /// Whether it is better than another by more than an iteration and the margin; divergences are compared
-    /// by their distances to a base.
+    /// Whether it is better than another by more than the margin, and by more than one iteration. Divergences
+    /// are compared by their distances to `base`.
     fn beats(&self, other: &Run, base: f64) -> bool {
         match (self.reached, other.reached) {
             (Some(own), Some(theirs)) => own < (theirs - 1.0).min((1.0 - MARGIN) * theirs),
@@ -104,7 +104,7 @@ impl Run {
     }
 }
 
-/// Every run on a problem.
+/// All runs on a problem.
 fn runs(record: &Record, problem: &str) -> Vec<Run> {
     let Some(sheet) = record.sheets.get(SHEET) else { return Vec::new() };
     let of = |row: &&Vec<String>| sheet.word(row, "problem") == problem;
@@ -125,7 +125,7 @@ fn best_run(runs: &[Run]) -> Option<Run> {
     runs.iter().min_by(order).copied()
 }
 
-/// The best ρ that was tried.
+/// The best of the ρ that were tried.
 pub fn best(record: &Record, problem: &str) -> Option<f64> {
     best_run(&runs(record, problem)).map(|run| run.rho)
 }
@@ -136,28 +136,28 @@ pub fn claim(figure: &str, rho: f64, checks: Vec<Check>) -> Claim {
     Claim { paper: claim.paper.replace("{rho}", &rho.to_string()), ..claim }
 }
 
-/// Whether the paper's ρ did better than every other by more than the margin; it is open if another is as
-/// good. `base` is the optimum where it is known, else 0.
+/// Whether the paper's ρ is better than every other by more than the margin. This is not decided if the best
+/// other is within the margin. `base` is the optimum if it is known, else 0.
 pub fn check(record: &Record, problem: &str, rho: f64, base: f64) -> Check {
     let runs = runs(record, problem);
     let paper = runs.iter().find(|run| same(run.rho, rho));
     let others: Vec<Run> = runs.iter().filter(|run| !same(run.rho, rho)).copied().collect();
     let (Some(rival), Some(paper)) = (best_run(&others), paper) else {
-        return Check::undecided(format!("{problem}: ρ was not varied"));
+        return Check::undecided(format!("{problem}: only one ρ was tried"));
     };
     let of = match paper.reached.or(rival.reached) {
-        Some(_) => "the iterations, at least one",
+        Some(_) => "the iterations, at least one iteration",
         None if base > 0.0 => "D − p*",
         None => "D",
     };
     let (answer, what) = if paper.beats(&rival, base) {
-        (Some(true), format!("{} is the best of {} tried", paper.describe(), runs.len()))
+        (Some(true), format!("{} is the best of {} values", paper.describe(), runs.len()))
     } else if rival.beats(paper, base) {
-        (Some(false), format!("{} does better than {}", rival.describe(), paper.describe()))
+        (Some(false), format!("{} is better than {}", rival.describe(), paper.describe()))
     } else {
-        (None, format!("{} is as good as the best other, {}", paper.describe(), rival.describe()))
+        (None, format!("{} is within the margin of the best other, {}", paper.describe(), rival.describe()))
     };
-    Check::settled(answer, format!("{problem}: {what} (margin {} of {of})", margin()))
+    Check::settled(answer, format!("{problem}: {what}; margin: {} of {of}", margin()))
 }
 
 fn same(a: f64, b: f64) -> bool {
@@ -172,7 +172,7 @@ fn plain_rho(rho: f64) -> String {
     if (1e-4..1e5).contains(&rho) { rho.to_string() } else { plain(rho) }
 }
 
-/// What ADMM ends with against ρ, the paper's marked.
+/// The final value of ADMM against ρ, with a mark at the paper's.
 pub fn item(
     record: &Record,
     id: &str,
@@ -220,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn the_best_is_found_and_kept_unless_it_is_the_papers() {
+    fn the_best_rho_is_found_and_kept_unless_it_is_the_papers() {
         let agreed = sweep(0.15);
         assert!(check(&agreed, "p", 0.15, 0.0).holds && agreed.traces.is_empty());
         let other = sweep(15.0);
         let verdict = check(&other, "p", 0.15, 0.0);
         assert!(
-            !verdict.holds && verdict.measured.contains("ρ = 15 (D = 1.00000e0) does better"),
+            !verdict.holds && verdict.measured.contains("ρ = 15 (D = 1.00000e0) is better"),
             "{}",
             verdict.measured
         );
@@ -250,10 +250,10 @@ mod tests {
     }
 
     #[test]
-    fn a_little_better_is_as_good() {
+    fn differences_below_the_margin_do_not_count() {
         let run = |divergence, reached| Run { rho: 1.0, divergence, reached };
         assert!(!run(9.995, None).beats(&run(10.0, None), 0.0));
-        assert!(run(9.995, None).beats(&run(10.0, None), 9.9), "near the optimum that is much");
+        assert!(run(9.995, None).beats(&run(10.0, None), 9.9), "near the optimum this is a large difference");
         assert!(run(9.9, None).beats(&run(10.0, None), 0.0));
         assert!(run(10.0, Some(700.0)).beats(&run(9.0, None), 0.0));
         assert!(!run(10.0, Some(719.0)).beats(&run(10.0, Some(720.0)), 0.0), "one iteration");
@@ -263,10 +263,10 @@ mod tests {
         sheet.rows.iter_mut().for_each(|row| row[2] = if row[1] == "15" { "9.999" } else { "10" }.into());
         let check = check(&record, "p", 0.15, 0.0);
         assert!(
-            check.open && check.measured.contains("as good as the best other, ρ = 15"),
+            check.open && check.measured.contains("within the margin of the best other, ρ = 15"),
             "{}",
             check.measured
         );
-        assert!(check.measured.contains("margin 0.1 %"), "{}", check.measured);
+        assert!(check.measured.contains("margin: 0.1 %"), "{}", check.measured);
     }
 }

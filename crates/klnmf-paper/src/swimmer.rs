@@ -5,7 +5,7 @@ use klnmf::Mat;
 
 /// Width and height of an image.
 pub const SIDE: usize = 32;
-/// The body, and four positions of four limbs.
+/// The number of parts: the body, and four positions of each of four limbs.
 pub const PARTS: usize = 17;
 
 /// The true parts as columns of 0 and 1: the body, then the four positions of each limb. Pixel (x, y) is row
@@ -17,7 +17,7 @@ pub fn parts() -> Mat<f64> {
         dot(0, 15, y);
         dot(0, 16, y);
     }
-    // Where each limb begins, and which way is out (x) and away from the body's middle (y).
+    // Where each limb begins, and its directions away from the body in x and in y.
     let limbs = [(14, 11, -1, -1), (17, 11, 1, -1), (14, 20, -1, 1), (17, 20, 1, 1)];
     for (limb, (x, y, out, away)) in limbs.into_iter().enumerate() {
         let positions = [(0, away), (out, away), (out, 0), (out, -away)];

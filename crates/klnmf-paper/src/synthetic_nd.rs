@@ -1,4 +1,4 @@
-//! Section 4.1.1: the convex problems on uniform numbers.
+//! Section 4.1.1: the convex problems on uniform random data.
 
 use crate::decomposition;
 use crate::race::Lab;
@@ -21,7 +21,7 @@ fn facts(size: Size) -> Value {
     json!({ "rows": n, "columns": m, "rank": rank, "updates": updates, "iterations": iterations, "rho": RHO })
 }
 
-/// V of the paper's synthetic experiments: independent numbers from 0 to 750, column by column.
+/// V of the paper's synthetic experiments: independent and uniform on (0, 750), generated column by column.
 pub fn uniform(n: usize, m: usize, seed: u64) -> Mat<f64> {
     let mut random = Random::new(seed);
     Mat::from_fn(n, m, |_, _| 750.0 * random.uniform())
@@ -36,7 +36,7 @@ pub fn run(lab: &Lab, size: Size) -> anyhow::Result<Record> {
 
 pub fn section(record: &Record) -> Section {
     Section {
-        claims: decomposition::claims(record, ID, "4.1.1, Figure 1", RHO),
+        claims: decomposition::claims(record, ID, "§4.1.1, Figure 1", RHO),
         items: decomposition::items(record, ID),
         ..Section::new("synthetic-nd", record)
     }

@@ -1,4 +1,4 @@
-//! Section 4.1.2: the whole factorisation of uniform numbers.
+//! Section 4.1.2: the whole factorisation of uniform random data.
 
 use crate::claim::Claim;
 use crate::factorisation::{self, Setup};
@@ -62,5 +62,5 @@ fn claims(record: &Record) -> Vec<Claim> {
         ("nmf-larger", FIGURES[0], judge.larger_at_the_same_time()),
     ];
     let claims = all.into_iter().map(|(name, figure, checks)| Claim::new(name, figure, checks));
-    claims.chain([factorisation::rho_claim(record, ID, "4.1.2", RHO)]).collect()
+    claims.chain([factorisation::rho_claim(record, ID, "§4.1.2", RHO)]).collect()
 }

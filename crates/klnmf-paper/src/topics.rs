@@ -1,5 +1,5 @@
-//! Sections 3.6 and 5: topic models. The paper states the extension and claims that it is quicker than EM,
-//! without an experiment. Here it is, on real counts if there are any.
+//! Sections 3.6 and 5: topic models. The paper describes the extension and claims that it is faster than EM,
+//! but has no experiment. This one uses real counts if they are given.
 
 use crate::claim::{Check, Claim, plain, resolution, timed};
 use crate::corpus::Corpus;
@@ -16,28 +16,28 @@ use klnmf_report::chart::{Chart, Line};
 use serde_json::json;
 
 const ID: &str = "topics";
-/// Expectation maximisation, which multiplicative updates are.
+/// Expectation maximisation, which is the same as multiplicative updates.
 const EM: &str = "EM";
-/// The primal-dual algorithm with projections on the simplex.
+/// The primal-dual algorithm with projections onto the simplex.
 const FPA: &str = "FPA on the simplex";
 const METHODS: [(&str, Solver); 4] =
     [(EM, Solver::Mu), (FPA, Solver::Simplex), (OUR_FPA, Solver::Fpa), (AUTO, Solver::Auto)];
 const WEIGHTS: &str = "weights given the topics";
 const WHOLE: &str = "topics and weights";
-/// How far above the best the levels are that times are taken to.
+/// The relative distances to the lowest divergence for which times are compared.
 const LEVELS: [f64; 3] = [1e-2, 1e-3, 1e-4];
-/// The same for the convex problem, whose optimum is certified.
+/// The same for the convex problem, relative to its certified optimum.
 const CONVEX_LEVELS: [f64; 3] = [1e-2, 1e-4, 1e-6];
-/// A found topic counts as a true one from this cosine on.
+/// The least cosine at which a learned topic counts as a true one.
 const ALIKE: f64 = 0.95;
 pub const RUNS: usize = 2 * METHODS.len();
 
-/// Topics, iterations.
+/// The number of topics and of iterations.
 fn sizes(size: Size) -> (usize, usize) {
     size.pick((3, 30), (10, 300), (20, 200))
 }
 
-/// Topics of the generated corpus, as many as are looked for.
+/// The number of topics, in the model and in the generated corpus.
 pub fn topics(size: Size) -> usize {
     sizes(size).0
 }
@@ -67,8 +67,8 @@ pub fn run(lab: &Lab, size: Size, corpus: &Corpus) -> anyhow::Result<Record> {
     }
     record.sheets.insert("found".into(), found);
 
-    // The topics that auto has learned, which is the last.
-    let given = given.context("there are methods")?;
+    // The topics that auto learned: it is the last method.
+    let given = given.context("no method has run")?;
     let optimum = klnmf::decompose(v, &given, &optimum::settings(lab))?;
     record.note("optimum", optimum.divergence());
     record.note("gap", optimum.gap());
@@ -80,7 +80,7 @@ pub fn run(lab: &Lab, size: Size, corpus: &Corpus) -> anyhow::Result<Record> {
     Ok(record)
 }
 
-/// How many of the true topics were found, and the mean cosine of all pairs, for the table.
+/// The number of true topics that were found and the mean cosine of all pairs, for the table.
 fn compared(truth: &Mat<f64>, learned: &Mat<f64>) -> [String; 2] {
     let matches = match_parts(truth, learned);
     let alike = matches.iter().filter(|m| m.cosine >= ALIKE).count();
@@ -88,16 +88,16 @@ fn compared(truth: &Mat<f64>, learned: &Mat<f64>) -> [String; 2] {
     [alike.to_string(), format!("{mean:.4}")]
 }
 
-/// The same weight for every topic of a document.
+/// Uniform weights, which sum to the length of each document.
 fn even_start(lengths: Vec<f64>, topics: usize) -> Mat<f64> {
     Mat::from_fn(topics, lengths.len(), |_, j| lengths[j] / topics as f64)
 }
 
 pub fn section(record: &Record) -> Section {
     let data = match record.text("data") {
-        "" => "No counts were given (--counts), so this is a generated corpus with known topics".into(),
+        "" => "No counts were given (--counts), so the corpus is generated with known topics".into(),
         name if record.fact("step") > 1.0 => {
-            record.fill("To be quick only some of the {documents} documents of ") + name
+            record.fill("To save time, only some of the {documents} documents of ") + name
         }
         name => format!("All documents of {name}"),
     };
@@ -114,7 +114,7 @@ pub fn section(record: &Record) -> Section {
         .judged_if(!real || record.has(json!({ "step": 1, "accesses": sizes(Size::Full).1 })), OTHER_SIZE)
 }
 
-/// The lowest divergence of a problem: certified for the convex one, else the lowest that was reached.
+/// The certified optimum of the convex problem, or the lowest divergence that any method reached.
 fn best(record: &Record, problem: &str) -> f64 {
     let reached = record.of(problem).flat_map(|trace| &trace.points).map(|p| p.divergence);
     if problem == WEIGHTS { record.fact("optimum") } else { reached.fold(f64::INFINITY, f64::min) }
@@ -134,10 +134,10 @@ fn figure(record: &Record, problem: &str) -> Item {
         Chart {
             title: title.into(),
             x_label: along.label(),
-            y_label: "above the best, relative",
+            y_label: "relative distance to the best",
             lines: record.of(problem).map(draw).collect(),
             log_x: true,
-            // The method that reached the best touches the floor, which would make all of the figure.
+            // The method with the lowest divergence reaches zero distance, which would stretch the axis.
             y_range: (problem == WHOLE).then_some((1e-6, 1.0)),
             ..Chart::default()
         }
@@ -151,13 +151,14 @@ fn id(problem: &str) -> &'static str {
     if problem == WHOLE { "topics-model" } else { "topics-weights" }
 }
 
-/// A run by what its certificates say instead of what it has: never above the optimum by more than this.
+/// The same run with the optimum plus the gap in place of the divergence: its certified upper bound.
 fn certified(record: &Record, trace: &Trace) -> Trace {
     let points = trace.points.iter().map(|p| Point { divergence: record.fact("optimum") + p.gap_h, ..*p });
     Trace { points: points.collect(), ..trace.clone() }
 }
 
-/// From where on a method is within a level of the best; by its own certificate for the convex problem.
+/// The place from which on a method stays within a level of the best. The convex problem uses the method's
+/// own certificate.
 fn held(record: &Record, problem: &str, method: &str, level: f64) -> Option<Place> {
     let trace = record.trace(problem, method)?;
     let level = Level::near(best(record, problem), level);
@@ -183,7 +184,7 @@ fn levels(record: &Record) -> Item {
     Item::table("topics-levels", "topics-levels", &header, rows)
 }
 
-/// Perplexities, and what was found of topics that are known.
+/// The perplexities, and how many true topics were found if these are known.
 fn found_table(record: &Record) -> Option<Item> {
     let sheet = record.sheets.get("found")?;
     let row = |row: &Vec<String>| {
@@ -207,7 +208,7 @@ fn claims(record: &Record) -> Vec<Claim> {
     [(WHOLE, LEVELS), (WEIGHTS, CONVEX_LEVELS)].map(claim).into()
 }
 
-/// Whether FPA on the simplex is within a level of the best sooner than EM, by the clock.
+/// Whether FPA on the simplex takes less time than EM to come within a level of the best.
 fn sooner(record: &Record, problem: &str, level: f64) -> Check {
     let [fpa, em] = [FPA, EM].map(|method| held(record, problem, method, level));
     let seconds = |place: Option<Place>| place.map_or(0.0, |place| place.seconds);
@@ -220,13 +221,13 @@ fn sooner(record: &Record, problem: &str, level: f64) -> Check {
     };
     let text = |place: Option<Place>| match place {
         Some(place) => format!("{} s ({} iterations)", plain(place.seconds), place.iteration),
-        None => "never".into(),
+        None => "not reached".into(),
     };
-    let by = if problem == WEIGHTS { "certified to" } else { "to" };
+    let distance = if problem == WEIGHTS { "certified gap" } else { "distance to the lowest D" };
     Check::settled(
         answer,
         format!(
-            "{by} {level:.0e} above the best: {FPA} {}, EM {} (more than {} apart)",
+            "time to a relative {distance} of {level:.0e}: {FPA} {}, EM {}; required: FPA faster by over {}",
             text(fpa),
             text(em),
             resolution(longer)
@@ -240,7 +241,7 @@ mod tests {
     use crate::factorisation::tests::made_up;
 
     #[test]
-    fn sooner_is_told_from_later() {
+    fn the_faster_method_is_recognised() {
         let at = |method: &str, end, pace, seconds| Trace {
             problem: WHOLE.into(),
             ..made_up(method, end, pace, seconds)
@@ -259,8 +260,7 @@ mod tests {
         assert_eq!(verdicts(&close), [(false, true); 3]);
     }
 
-    /// For the convex problem the certificate counts, not the divergence that nobody knows to be near the
-    /// best.
+    /// For the convex problem the certificate counts, not the divergence.
     #[test]
     fn the_weights_are_judged_by_certificates() {
         let with_gap = |method: &str, gap: f64| {

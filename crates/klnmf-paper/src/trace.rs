@@ -1,56 +1,56 @@
-//! How a method came down: the points of a line.
+//! The progress of a method, as points of a line.
 
 use klnmf::Info;
 
-/// A method on a problem.
+/// The run of a method on a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// What was to be solved, as in the data.
+    /// The problem, named as in the data.
     pub problem: String,
-    /// Who solved it, as in the figures.
+    /// The method, named as in the figures.
     pub method: String,
-    /// In the order of iterations; the first one is the start.
+    /// In the order of iterations. The first is the start.
     pub points: Vec<Point>,
 }
 
-/// What the library reported.
+/// What the library reported at an iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     /// Iterations so far.
     pub iteration: usize,
-    /// Seconds of work so far, without the evaluation of this point.
+    /// Seconds of computation so far, without the evaluation of points.
     pub seconds: f64,
     /// D(V‖WH).
     pub divergence: f64,
-    /// What a better W alone could gain at most.
+    /// An upper bound on what changing W alone could still gain.
     pub gap_w: f64,
-    /// What a better H alone could gain at most.
+    /// An upper bound on what changing H alone could still gain.
     pub gap_h: f64,
-    /// The value of the dual point that the method itself carries, if it carries one.
+    /// The value of the method's own dual variable, if it has one.
     pub dual: Option<f64>,
 }
 
-/// A level to come down to.
+/// A divergence to reach.
 #[derive(Clone, Copy, Debug)]
 pub struct Level {
     pub divergence: f64,
-    /// What distances are measured from: the optimum where it is known, else 0.
+    /// The value from which distances are measured: the optimum if it is known, else 0.
     pub base: f64,
 }
 
 impl Level {
-    /// A divergence, where no optimum is known.
+    /// A divergence for a problem whose optimum is not known.
     pub fn plain(divergence: f64) -> Self {
         Self { divergence, base: 0.0 }
     }
 
-    /// So far above an optimum, relative to it.
+    /// A relative distance above an optimum.
     pub fn near(optimum: f64, relative: f64) -> Self {
         Self { divergence: optimum * (1.0 + relative), base: optimum }
     }
 }
 
-/// A place on the line of a trace, most often between two points.
+/// A place on the line of a trace, usually between two points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
     pub iteration: f64,
@@ -58,14 +58,13 @@ pub struct Place {
     pub divergence: f64,
 }
 
-/// The place at a share of the way between two points.
+/// The place at a fraction `share` of the way between two points.
 ///
-/// Only some points of a run are kept, so what is read off between them must not depend on which. Methods
-/// come down by about the same factor with every access, so the logarithm of the distance is taken to be
-/// linear between neighbours; the points are so dense that another rule would move a place by less than an
-/// access.
+/// Only some points of a run are kept, and interpolated values must not depend on which. Methods reduce the
+/// distance by about the same factor in every iteration, so its logarithm is interpolated linearly. The
+/// points are so dense that another rule would move a place by less than one iteration.
 fn between(a: &Point, b: &Point, share: f64, base: f64) -> Place {
-    // Next to an infinite value there is no line: the earlier point holds until the later one.
+    // Next to an infinite value nothing is interpolated: the earlier value holds until the later point.
     let divergence = if a.divergence.is_finite() && b.divergence.is_finite() {
         base + distance(a, base).powf(1.0 - share) * distance(b, base).powf(share)
     } else if share < 1.0 {
@@ -81,7 +80,7 @@ fn between(a: &Point, b: &Point, share: f64, base: f64) -> Place {
     }
 }
 
-/// How far a point is above a base, at least the rounding.
+/// The distance of a point to `base`, at least the rounding error.
 fn distance(point: &Point, base: f64) -> f64 {
     (point.divergence - base).max(f64::EPSILON * point.divergence.abs()).max(f64::MIN_POSITIVE)
 }
@@ -93,7 +92,7 @@ impl From<&Info> for Point {
     }
 }
 
-/// Points that are kept: so many evenly spaced in the logarithm of the iteration, and so many evenly spaced.
+/// The number of points kept, evenly spaced in the logarithm of the iteration and in the iteration itself.
 const KEPT: (f64, usize) = (70.0, 50);
 
 impl Trace {
@@ -101,14 +100,14 @@ impl Trace {
         Self { problem: problem.into(), method: method.into(), points }
     }
 
-    /// Leaves points that can be told apart on a logarithmic axis or on a linear one, and both ends.
+    /// Keeps the points that are distinguishable on a logarithmic or on a linear axis, and both ends.
     pub fn thin(&mut self) {
         let last = self.iterations();
         let ratio = (last.max(2) as f64).ln() / KEPT.0;
         let step = last.div_ceil(KEPT.1).max(1);
-        // The cell of an iteration on the logarithmic and on the linear axis; the first of each cell is kept.
+        // The cells of an iteration on the logarithmic and the linear axis. The first point of each is kept.
         let cells = |iteration: usize| (((iteration as f64).ln() / ratio).floor() as i64, iteration / step);
-        // Iterations only grow, so both cells do.
+        // Iterations increase, so the cells do too.
         let mut before = None;
         self.points.retain(|point| {
             let now = Some(cells(point.iteration));
@@ -116,7 +115,7 @@ impl Trace {
         });
     }
 
-    /// The divergence at the end.
+    /// The final divergence.
     pub fn last(&self) -> f64 {
         self.points.last().map_or(f64::INFINITY, |point| point.divergence)
     }
@@ -126,22 +125,22 @@ impl Trace {
         self.points.first().map_or(f64::INFINITY, |point| point.divergence)
     }
 
-    /// Iterations of all the work.
+    /// The total number of iterations.
     pub fn iterations(&self) -> usize {
         self.points.last().map_or(0, |point| point.iteration)
     }
 
-    /// Seconds of all the work.
+    /// The total number of seconds.
     pub fn seconds(&self) -> f64 {
         self.points.last().map_or(0.0, |point| point.seconds)
     }
 
-    /// Where it is after so many iterations; where it ends if it ends before.
+    /// The place at an iteration, or the end if the run is shorter.
     pub fn at_iteration(&self, iteration: f64) -> Option<Place> {
         self.at(iteration, |point| point.iteration as f64)
     }
 
-    /// Where it is after so many seconds; where it ends if it ends before.
+    /// The place at a time, or the end if the run is shorter.
     pub fn at_seconds(&self, seconds: f64) -> Option<Place> {
         self.at(seconds, |point| point.seconds)
     }
@@ -154,27 +153,27 @@ impl Trace {
         Some(between(a, b, if length > 0.0 { (x - along(a)) / length } else { 0.0 }, 0.0))
     }
 
-    /// Where it first comes down to a level. Iterations are rounded up: a level is met with a whole one.
+    /// The first place at or below a level. The iteration is rounded up to an integer.
     pub fn reaches(&self, level: Level) -> Option<Place> {
         let there = self.points.iter().position(|point| point.divergence <= level.divergence)?;
         Some(self.meets(there, level))
     }
 
-    /// From where on it stays at a level or below.
+    /// The place from which on it stays at or below a level.
     pub fn holds(&self, level: Level) -> Option<Place> {
         let above = |point: &Point| point.divergence.is_nan() || point.divergence > level.divergence;
         let there = self.points.iter().rposition(above).map_or(0, |last| last + 1);
         (there < self.points.len()).then(|| self.meets(there, level))
     }
 
-    /// The place of a level between a point that is at it or below and the one before.
+    /// The place where the line crosses a level just before the point `there`, which is at or below it.
     fn meets(&self, there: usize, level: Level) -> Place {
         let (a, b) = (&self.points[there.saturating_sub(1)], &self.points[there]);
         let (from, to) = (distance(a, level.base), distance(b, level.base));
         let share = (from / (level.divergence - level.base)).ln() / (from / to).ln();
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 };
         let place = between(a, b, share, level.base);
-        // What is a whole number up to rounding stays it.
+        // An iteration that is an integer except for rounding is not rounded up.
         Place { iteration: (place.iteration - 1e-9).ceil(), ..place }
     }
 }
@@ -200,7 +199,7 @@ mod tests {
         let kept: Vec<usize> = thin.points.iter().map(|p| p.iteration).collect();
         assert!(kept.starts_with(&[0, 1, 2, 3, 4]) && kept.ends_with(&[3000]), "{kept:?}");
         assert!((60..130).contains(&kept.len()), "{}", kept.len());
-        assert!(kept.windows(2).all(|pair| pair[1] - pair[0] <= 60), "no hole on a linear axis");
+        assert!(kept.windows(2).all(|pair| pair[1] - pair[0] <= 60), "no gap on a linear axis");
         let mut short = trace(9, |i| i as f64);
         short.thin();
         assert_eq!(short.points.len(), 10);
@@ -212,7 +211,7 @@ mod tests {
         assert_eq!(trace.at_iteration(4.0).unwrap().divergence, 96.0);
         let place = trace.at_seconds(0.55).unwrap();
         assert!((place.iteration - 5.5).abs() < 1e-9 && (place.divergence - 94.5).abs() < 0.01, "{place:?}");
-        assert_eq!(trace.at_seconds(9.0).unwrap().divergence, 90.0, "where it ends");
+        assert_eq!(trace.at_seconds(9.0).unwrap().divergence, 90.0, "the end");
         let place = trace.reaches(Level::plain(95.5)).unwrap();
         assert!(place.iteration == 5.0 && (place.seconds - 0.45).abs() < 0.001, "{place:?}");
         assert_eq!(trace.reaches(Level::plain(95.0)).unwrap().iteration, 5.0);
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_off_does_not_depend_on_the_points_that_are_kept() {
+    fn interpolated_values_do_not_depend_on_the_points_kept() {
         const OPTIMUM: f64 = 1000.0;
         let runs: [fn(usize) -> f64; 2] =
             [|i| OPTIMUM + 500.0 * (-(i as f64) / 200.0).exp(), |i| OPTIMUM + 500.0 / (1.0 + i as f64)];
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_is_left_again_is_not_held() {
+    fn a_level_counts_from_when_the_trace_stays_below_it() {
         let trace = trace(10, |i| if i == 6 { 97.5 } else { 100.0 - i as f64 });
         let level = Level::plain(96.0);
         assert_eq!(trace.reaches(level).unwrap().iteration, 4.0);
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn infinite_values_are_no_part_of_a_line() {
+    fn infinite_values_are_not_interpolated() {
         let down = trace(4, |i| if i < 2 { f64::INFINITY } else { 10.0 });
         assert_eq!(down.at_seconds(0.15).unwrap().divergence, f64::INFINITY);
         assert_eq!(down.at_iteration(2.0).unwrap().divergence, 10.0);

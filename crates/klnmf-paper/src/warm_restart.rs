@@ -1,4 +1,4 @@
-//! Section 4.1.3: more parts for a factorisation that has converged.
+//! Section 4.1.3: warm restarts, which add parts to a factorisation that has converged.
 
 use crate::claim::{above, signed};
 use crate::factorisation::INNER;
@@ -17,15 +17,14 @@ use serde_json::{Value, json};
 
 const ID: &str = "warm-restart";
 pub const FIGURE: &str = "figure-03-warm-restart";
-/// The penalty of ADMM, which the paper does not state here: that of its other factorisation of uniform
-/// numbers …
+/// ADMM's penalty. The paper does not state it here, so this is the one of `synthetic-nmf`.
 const RHO: f64 = 1.0;
-/// … and those of all its experiments, before the restart and after it.
+/// The penalties of all the paper's experiments, tried before and after the restart.
 const RHOS: [f64; 6] = [0.1, 0.15, 0.5, RHO, 10.0, 50.0];
 const SHEET: &str = "restart";
 pub const FIRST: &str = "first";
 pub const SECOND: &str = "second";
-/// The smallest c above zero, and the largest.
+/// The smallest positive c, and the largest.
 pub const SMALLEST: f64 = 1e-6;
 pub const LARGEST: f64 = 1.0;
 
@@ -42,7 +41,7 @@ fn facts(size: Size) -> Value {
     })
 }
 
-/// What the new columns of W hold for MUA; the largest first.
+/// The constants c in the new columns of W, for MUA, the largest first.
 fn constants(size: Size) -> &'static [f64] {
     match size {
         Size::Full => &[LARGEST, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, SMALLEST, 0.0],
@@ -60,17 +59,18 @@ pub fn with_constant(method: &str, c: f64) -> String {
     format!("{method} c = {}", short(c))
 }
 
-/// 0, 1, or a power of ten.
+/// A constant as text: 0, 1, or a power of ten.
 pub fn short(c: f64) -> String {
     if c == 0.0 || c == 1.0 { c.to_string() } else { format!("{c:e}") }
 }
 
-/// The method and c of a name.
+/// The method and c in the name of a trace.
 pub fn split(name: &str) -> (&str, f64) {
     name.split_once(" c = ").map_or((name, f64::NAN), |(method, c)| (method, c.parse().unwrap_or(f64::NAN)))
 }
 
-/// The experiment on its data.
+/// The experiment with its data.
+#[derive(Clone, Copy)]
 struct Bench<'a> {
     lab: &'a Lab,
     v: &'a Mat<f64>,
@@ -79,12 +79,12 @@ struct Bench<'a> {
     iterations: [usize; 2],
 }
 
-/// The first phase of a method, and what the second begins with but for c.
+/// The first phase of a method, and the factors from which the second starts, without c.
 struct Before {
     trace: Trace,
     w: Mat<f64>,
     h: Mat<f64>,
-    /// Rows of W and columns of H that were lifted.
+    /// The number of rows of W and columns of H whose zeros were raised.
     lifted: (usize, usize),
 }
 
@@ -100,7 +100,7 @@ impl Bench<'_> {
         Ok(Before { trace, w, h, lifted })
     }
 
-    /// The second phase, and how many of the new columns of W are zero at its end.
+    /// Runs the second phase. Also returns how many of the new columns of W are zero at its end.
     fn second(
         &self,
         watch: Watch,
@@ -118,8 +118,9 @@ impl Bench<'_> {
         Ok((trace, (self.ranks[0]..self.ranks[1]).filter(zero).count()))
     }
 
-    /// ADMM with the same ρ before and after the restart, and from where the lowest first phase ended with
-    /// every other: all of them go into a table, and the one that ends lowest is drawn. Its two ρ.
+    /// Runs ADMM with the same ρ before and after the restart, and with every other ρ from the first phase
+    /// that ended lowest. Records all of them in a table, and the traces of the one that ends lowest. Returns
+    /// its two ρ.
     fn sweep(&self, record: &mut Record) -> anyhow::Result<[f64; 2]> {
         let entrant = |rho| Entrant::admm(BEST_ADMM, rho);
         let mut firsts = Vec::new();
@@ -171,7 +172,7 @@ pub fn run(lab: &Lab, size: Size) -> anyhow::Result<Record> {
             record.traces.push(trace);
         }
     }
-    // ρ = 1 is run once more, under another name and evaluated less often: it costs little.
+    // This runs ρ = 1 once more, under another name and evaluated less often, which costs little.
     let [before, after] = bench.sweep(&mut record)?;
     record.add(json!({ "best rho before": before, "best rho after": after }));
     let [admm, admm_after] = [before, after].map(|rho| Entrant::admm(BEST_ADMM, rho));
@@ -183,15 +184,18 @@ pub fn run(lab: &Lab, size: Size) -> anyhow::Result<Record> {
             trace.iter().for_each(|trace| starts::note(&mut record, 0, trace));
         }
     }
-    for start in 1..size.starts() {
+    let further = lab.further_starts(v, size.starts(), |prepared, start| {
+        let (bench, mut traces) = (Bench { prepared, ..bench }, Vec::new());
         for (entrant, again, constants) in plan {
             let before = bench.first(Watch::Rarely, entrant, start)?;
-            starts::note(&mut record, start, &before.trace);
+            traces.push(before.trace.clone());
             for c in constants {
-                starts::note(&mut record, start, &bench.second(Watch::Rarely, again, &before, *c)?.0);
+                traces.push(bench.second(Watch::Rarely, again, &before, *c)?.0);
             }
         }
-    }
+        Ok(traces)
+    })?;
+    further.iter().for_each(|(start, trace)| starts::note(&mut record, *start, trace));
     Ok(record)
 }
 
@@ -200,32 +204,32 @@ pub fn section(record: &Record) -> Section {
     items.extend(rho_table(record));
     let [auto, fpa] = [AUTO, FPA].map(|method| first_gain(record, method));
     let beyond = format!(
-        "Beyond the paper: from c = 0 the divergence of auto falls by {auto}, that of FPA by {fpa}, from the \
-         first start."
+        "Beyond the paper: with c = 0, from the first start, auto decreases the divergence by {auto} and FPA \
+         by {fpa}."
     );
     Section { claims: claims(record, &Starts::of(record)), items, ..Section::new(ID, record) }
         .with([lifted(record), beyond])
         .judged_if(record.has(facts(Size::Full)), OTHER_SIZE)
 }
 
-/// What a method gained from c = 0 in the first start.
+/// The decrease of a method with c = 0 from the first start.
 fn first_gain(record: &Record, method: &str) -> String {
     let end = |problem, name: &str| record.trace(problem, name).map_or(f64::NAN, Trace::last);
     format!("{:.2} %", gain(end(SECOND, &with_constant(method, 0.0)) / end(FIRST, method)))
 }
 
-/// What was lifted before the restart.
+/// A sentence about the zeros that were raised before the restart.
 fn lifted(record: &Record) -> String {
     let count = |what: &str, method: &str| record.fact(&format!("lifted {what} of {method}"));
-    // Older records count no rows. They had none: with one every column would have been lifted.
+    // Older records do not count rows. There were none, or every column would have been raised.
     let counts = |method: &str| {
         let rows = Some(count("rows", method)).filter(|rows| rows.is_finite()).unwrap_or(0.0);
         format!("{method} {rows} and {}", count("columns", method))
     };
     format!(
-        "Where W₁H₁ is exactly zero and V is not, which projections can leave, FPA's dual −V/(WH) does not \
-         exist: such rows of W₁ and columns of H₁ (of {} and {}: {}) get a thousandth of the mean of W₁ or \
-         H₁ before the restart.",
+        "Projections can leave entries where W₁H₁ is zero and V is not. FPA's dual point −V/(WH) does not \
+         exist there, so we add a thousandth of the mean of W₁ or H₁ to such rows of W₁ and columns of H₁ \
+         before the restart (of {} rows and {} columns: {}).",
         record.fact("rows"),
         record.fact("columns"),
         [FPA, ADMM, MUA].map(counts).join(", ")
@@ -269,7 +273,7 @@ fn figure(record: &Record) -> Item {
     Item::charts(FIGURE, "restart", charts)
 }
 
-/// A line after the restart; those of MUA the paler the smaller c is.
+/// A line after the restart. Those of MUA are paler for smaller c.
 fn shifted(trace: &Trace, accesses: f64) -> Line {
     let points = trace.points.iter().map(|p| (accesses + p.iteration as f64, p.divergence)).collect();
     let (method, c) = split(&trace.method);
@@ -301,11 +305,11 @@ fn table(record: &Record) -> Item {
         ]
     };
     let header =
-        ["method", "c", "D before", "by adding parts", "D at the end", "change", "zero columns", "time"];
+        ["method", "c", "D before", "adding parts", "D at the end", "total change", "zero columns", "time"];
     Item::table("warm-restart-table", "warm-restart-table", &header, record.of(SECOND).map(row).collect())
 }
 
-/// ADMM with every ρ that was tried.
+/// The table of ADMM with every ρ that was tried.
 fn rho_table(record: &Record) -> Option<Item> {
     let sheet = record.sheets.get(SHEET)?;
     let row = |row: &Vec<String>| {
@@ -328,7 +332,7 @@ mod tests {
     fn a_restart_from_zero_keeps_the_divergence() {
         let lab = quiet_lab(1);
         let record = run(&lab, Size::Tiny).unwrap();
-        assert_eq!(lab.runs.get(), runs(Size::Tiny));
+        assert_eq!(lab.runs.into_inner(), runs(Size::Tiny));
         let jump = |method: &str| {
             let second = record.trace(SECOND, &with_constant(method, 0.0)).unwrap();
             second.first() / record.trace(FIRST, method).unwrap().last() - 1.0
@@ -336,9 +340,9 @@ mod tests {
         for method in [FPA, ADMM, MUA, BEST_ADMM] {
             assert!(jump(method).abs() < 1e-11, "{method}");
         }
-        // What auto returns in the end may be a little better than what it last showed.
+        // The factors that auto returns may be a little better than those it last reported.
         assert!(jump(AUTO) < 1e-11);
-        // The best of the ρ is the lowest of all in the table, which has every one of them.
+        // The best ρ is the one with the lowest divergence in the table.
         let sheet = &record.sheets[SHEET];
         let ends: Vec<f64> = sheet.rows.iter().map(|row| sheet.number(row, "second")).collect();
         let best = record.trace(SECOND, &with_constant(BEST_ADMM, 0.0)).unwrap().last();
