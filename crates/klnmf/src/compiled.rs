@@ -35,7 +35,7 @@ compiled! {
         -> Result<(Mat<Self>, Mat<Self>)> = crate::init::start;
     run<'a>(problem: &'a Problem<'_, Self>, factors: Pair<Self>, settings: &'a Settings, state: Option<&State>)
         -> Result<Run<'a, Self>> = Run::begin;
-    sweep<'a>(run: &mut Run<'a, Self>) -> () = Run::iterate;
+    advance<'a>(run: &mut Run<'a, Self>) -> () = Run::iterate;
     to_end<'a>(run: Run<'a, Self>, watch: Watch<'_>) -> Result<Solution<Self>> = Run::iterate_to_end;
     finish<'a>(run: Run<'a, Self>) -> Result<Solution<Self>> = Run::end;
     certificate<'a>(problem: &Problem<'a, Self>, w: &Mat<Self>, h: &Mat<Self>)

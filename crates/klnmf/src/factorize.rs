@@ -8,7 +8,7 @@ use crate::{Init, Mat, Result, Scalar, Solver, Update};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Settings of [`factorize`].
 #[derive(Clone, Debug)]
@@ -223,6 +223,18 @@ pub fn factorize_from<'a, T: Scalar>(
 ) -> Result<Solution<T>> {
     settings.validate()?;
     Problem::new(v, settings.threads)?.factorize_from(w, h, settings, watch)
+}
+
+/// The reason to stop that comes from outside, if there is one.
+pub(crate) fn interrupted(
+    stop: &Option<Arc<AtomicBool>>,
+    limit: Option<Duration>,
+    begun: Instant,
+) -> Option<Status> {
+    if stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+        return Some(Status::Stopped);
+    }
+    limit.is_some_and(|limit| begun.elapsed() >= limit).then_some(Status::TimeLimit)
 }
 
 /// Checks that a relative tolerance is finite and non-negative.

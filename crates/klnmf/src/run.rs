@@ -24,7 +24,7 @@ const TEST_EVERY: usize = 10;
 /// let whole = problem.run(w.clone(), h.clone(), &settings)?.to_end(|_| std::ops::ControlFlow::Continue(()))?;
 ///
 /// let mut run = problem.run(w, h, &settings)?;
-/// (0..7).for_each(|_| run.sweep());
+/// (0..7).for_each(|_| run.advance());
 /// let state = run.state();
 /// let resumed = problem.resume(&state, &settings)?.to_end(|_| std::ops::ControlFlow::Continue(()))?;
 /// assert_eq!((whole.w, whole.h), (resumed.w, resumed.h));
@@ -149,8 +149,8 @@ impl<'a, T: Scalar> Run<'a, T> {
     }
 
     /// Makes one round: some steps on each factor, and a certificate if one is due.
-    pub fn sweep(&mut self) {
-        T::sweep(self);
+    pub fn advance(&mut self) {
+        T::advance(self);
     }
 
     pub(crate) fn iterate(&mut self) {
@@ -163,7 +163,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         let since = Instant::now();
         let (method, factors) = (&mut self.method, &mut self.factors);
         // Enters the thread pool once: doing so for every pass takes longer than a pass over small data.
-        self.problem.pool.run(|| method.sweep(factors, steps));
+        self.problem.pool.run(|| method.advance(factors, steps));
         self.seconds += since.elapsed().as_secs_f64();
         (self.before, self.iteration) = (self.iteration, self.iteration.saturating_add(steps));
         let tests = settings.tol > 0.0 || self.method.wants_progress();

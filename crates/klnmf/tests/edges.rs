@@ -223,6 +223,12 @@ fn entries_that_change_are_errors() {
         });
         assert!(made.is_err(), "{second:?}");
     }
+    // As many entries in all, and pointers that still increase, but an entry in another row.
+    let mut passes = [[0, 0, 1, 2], [0, 1, 1, 2]].into_iter();
+    let made: Result<Sparse<f64>, Error> = Sparse::from_triplets(3, 4, Order::Rows, |put| {
+        passes.next().unwrap().iter().enumerate().try_for_each(|(j, i)| put(*i, j, 1.0))
+    });
+    assert!(made.is_err());
 }
 
 #[test]

@@ -23,12 +23,12 @@ fn cut_everywhere<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, settings: &Setting
     let mut run = problem.run(w, h, settings).unwrap();
     let mut cuts = 0;
     while run.ended().is_none() {
-        run.sweep();
+        run.advance();
         cuts += 1;
         // Only every third, because each resumed run takes time.
         if cuts % 3 == 1 {
             let resumed = to_end(problem.resume(&run.state(), settings).unwrap());
-            let what = format!("{} cut after sweep {cuts}", settings.solver);
+            let what = format!("{} cut after round {cuts}", settings.solver);
             assert_eq!(whole.w, resumed.w, "{what}");
             assert_eq!(whole.h, resumed.h, "{what}");
             assert_eq!(whole.info.divergence.to_bits(), resumed.info.divergence.to_bits(), "{what}");
@@ -95,7 +95,7 @@ fn a_higher_limit_continues_a_finished_run() {
             let short = Settings { max_iter: limit, ..settings(solver) };
             let mut run = problem.run(w.clone(), h.clone(), &short).unwrap();
             while run.ended().is_none() {
-                run.sweep();
+                run.advance();
             }
             let resumed = to_end(problem.resume(&run.state(), &long).unwrap());
             assert!(whole.w == resumed.w && whole.h == resumed.h, "{solver} from {limit}");
@@ -109,7 +109,7 @@ fn a_state_that_does_not_fit_is_refused() {
     let (problem, settings) = (Problem::new(&v, 1).unwrap(), settings(Solver::Mue));
     let (w, h) = problem.init(3, &settings).unwrap();
     let mut run = problem.run(w, h, &settings).unwrap();
-    run.sweep();
+    run.advance();
     let state = run.state();
     let refused =
         |state: &State, settings: &Settings, what: &str| match problem.resume(state, settings).map(|_| ()) {
@@ -122,6 +122,12 @@ fn a_state_that_does_not_fit_is_refused() {
     let narrow = v.cast::<f32>();
     let narrow = Problem::new(&narrow, 1).unwrap();
     assert!(matches!(narrow.resume(&state, &settings), Err(Error::State(why)) if why.contains("precision")));
+    let twice = Mat::from_fn(10, 12, |i, j| 2.0 * v[(i, j)]);
+    let twice = Problem::new(&twice, 1).unwrap();
+    assert!(matches!(twice.resume(&state, &settings), Err(Error::State(why)) if why.contains("sum of V")));
+    let mut other = state.clone();
+    *other.numbers.get_mut("with.instruction level").unwrap() += 1.0;
+    refused(&other, &settings, "instruction level");
     let mut other = state.clone();
     other.arrays.insert("h".into(), Mat::from_fn(3, 12, |_, _| -1.0));
     assert!(matches!(problem.resume(&other, &settings), Err(Error::BadFactor { name: "H", .. })));

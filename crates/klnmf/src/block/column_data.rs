@@ -1,7 +1,6 @@
-//! V or Vᵀ by columns in memory, passed on as blocks: a panel of dense columns with the whole dictionary, or
-//! single sparse columns with the rows of the dictionary gathered at their entries.
+//! V or Vᵀ by columns in memory, dense or sparse, passed on as blocks of some columns.
 
-use super::{Block, Blocks, Dictionary, Layout, Load, MOST_BLOCKS, MOST_COLUMNS, padded, take};
+use super::{Block, Blocks, Dictionary, Load, MOST_BLOCKS, MOST_COLUMNS};
 use crate::kernel::SparseRows;
 use crate::matrix::{Compressed, Matrix, Order, Sparse, transpose_into};
 use crate::parallel::Pool;
@@ -125,50 +124,23 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
     fn load(
         &self,
         cols: Range<usize>,
-        layout: Layout,
         dictionary: &Dictionary<S>,
         room: &mut Load<S>,
-        f: &mut dyn FnMut(&[Block<'_, S>]),
+        f: &mut dyn FnMut(&Block<'_, S>),
     ) {
-        let view = self.view();
+        let (view, sums) = (self.view(), &self.sums[cols.clone()]);
         let Some(Compressed { ptr, idx }) = view.compressed else {
-            let p = self.longest;
-            let a = in_precision(&view.values[cols.start * p..cols.end * p], &mut room.a);
-            return f(&[dictionary.block(cols.start, a, &self.sums[cols])]);
+            let here = cols.start * self.longest..cols.end * self.longest;
+            let a = in_precision(&view.values[here], &mut room.a);
+            return f(&dictionary.block(cols.start, a, sums));
         };
-        let Layout::Gathered(most) = layout else {
-            let here = ptr[cols.start]..ptr[cols.end];
-            let a = in_precision(&view.values[here.clone()], &mut room.a);
-            let (ptr, idx) = (&ptr[cols.start..=cols.end], &idx[here]);
-            let rows = SparseRows { ptr, idx, k: &dictionary.rows, stride: dictionary.stride };
-            let block = dictionary.block(cols.start, a, &self.sums[cols]);
-            return f(&[Block { p: 0, rows: Some(rows), ..block }]);
-        };
-        let (r, rows) = (dictionary.r, gathered_rows(self.longest));
-        room.atoms.resize(rows * r, S::ZERO);
-        room.shares.resize(rows, S::ZERO);
-        let height = |j: usize| padded::<S>(ptr[j + 1] - ptr[j]);
-        let mut first = cols.start;
-        while first < cols.end {
-            // As many columns as fit. They are contiguous in V.
-            let (mut end, mut left) = (first, rows);
-            while end < cols.end.min(first + most) && height(end) <= left {
-                left -= height(end);
-                end += 1;
-            }
-            let mut values = in_precision(&view.values[ptr[first]..ptr[end]], &mut room.a);
-            let (mut atoms, mut shares) = (&mut room.atoms[..], &mut room.shares[..]);
-            let mut blocks = [dictionary.block(first, &[], &[]); MOST_BLOCKS];
-            for (block, j) in blocks.iter_mut().zip(first..end) {
-                let here = ptr[j]..ptr[j + 1];
-                let a = values.split_off(..here.len()).expect("the values of all these columns");
-                let (atoms, shares) = (take(&mut atoms, height(j) * r), take(&mut shares, a.len()));
-                gather(&idx[here], dictionary, atoms, shares);
-                *block = Block { atoms, shares, ..dictionary.block(j, a, &self.sums[j..j + 1]) };
-            }
-            f(&blocks[..end - first]);
-            first = end;
-        }
+        let here = ptr[cols.start]..ptr[cols.end];
+        let a = in_precision(&view.values[here.clone()], &mut room.a);
+        let (ptr, idx) = (&ptr[cols.start..=cols.end], &idx[here]);
+        assert_eq!(dictionary.rows.len(), view.rows() * dictionary.stride);
+        // Safety: a matrix checks its indices when it is created, and the dictionary has as many rows.
+        let rows = unsafe { SparseRows::new(ptr, idx, &dictionary.rows, dictionary.stride) };
+        f(&Block { p: 0, rows: Some(rows), ..dictionary.block(cols.start, a, sums) });
     }
 }
 
@@ -183,29 +155,4 @@ fn in_precision<'a, T: Scalar, S: Scalar>(values: &'a [T], room: &'a mut Vec<S>)
     }
     kernel::convert(values, room);
     &room[..values.len()]
-}
-
-/// Gathers the rows `idx` of K atom by atom, padded with zeros, and their shares.
-fn gather<S: Scalar>(idx: &[u32], dictionary: &Dictionary<S>, atoms: &mut [S], shares: &mut [S]) {
-    let (p, r, height) = (idx.len(), dictionary.r, padded::<S>(idx.len()));
-    if !dictionary.shares.is_empty() {
-        shares.iter_mut().zip(idx).for_each(|(to, i)| *to = dictionary.shares[*i as usize]);
-    }
-    let row = |i: &u32| &dictionary.rows[*i as usize * dictionary.stride..][..r];
-    // Four rows at a time, because their entries of an atom are adjacent and need one write.
-    let fours = idx.chunks_exact(4);
-    let rest = fours.remainder();
-    for (n, four) in fours.enumerate() {
-        let rows: [&[S]; 4] = std::array::from_fn(|c| row(&four[c]));
-        for l in 0..r {
-            let to = &mut atoms[l * height + 4 * n..][..4];
-            to.copy_from_slice(&[rows[0][l], rows[1][l], rows[2][l], rows[3][l]]);
-        }
-    }
-    for (at, i) in (p - rest.len()..).zip(rest) {
-        for (l, value) in row(i).iter().enumerate() {
-            atoms[l * height + at] = *value;
-        }
-    }
-    atoms.chunks_exact_mut(height.max(1)).take(r).for_each(|atom| atom[p..].fill(S::ZERO));
 }

@@ -58,7 +58,8 @@ impl<'a, S: Scalar> HalfProblem<'a, S> {
         self.for_each_group(a, b, Layout::InPlace, |blocks, a, b, work| f(&blocks[0], a, b, work), |_| ());
     }
 
-    /// [`for_each`](Self::for_each) with sparse columns in the given layout. After each panel `then` is called with its number of columns. It may be the user's code, so no lock is held.
+    /// [`for_each`](Self::for_each) with sparse columns in the given layout. After each panel `then` is
+    /// called with its number of columns. It may be the user's code, so no lock is held.
     pub fn for_each_group<A: Send, B: Send>(
         &self,
         (a, per_a): (&mut [A], usize),
@@ -70,9 +71,17 @@ impl<'a, S: Scalar> HalfProblem<'a, S> {
         self.pool.panels(self.width, (a, per_a), (b, per_b), |first, mut a, mut b| {
             let cols = a.len() / per_a;
             self.scratch.with(|(load, work)| {
-                self.data.load(first..first + cols, layout, &self.dictionary, load, &mut |blocks| {
-                    let cols: usize = blocks.iter().map(|b| b.q).sum();
-                    f(blocks, take(&mut a, cols * per_a), take(&mut b, cols * per_b), work);
+                self.data.load(first..first + cols, &self.dictionary, load, &mut |block| {
+                    let mut f = |blocks: &[Block<'_, S>], work: &mut Work<S>| {
+                        let cols: usize = blocks.iter().map(|b| b.q).sum();
+                        f(blocks, take(&mut a, cols * per_a), take(&mut b, cols * per_b), work);
+                    };
+                    let (Layout::Gathered(most), Some(rows)) = (layout, block.rows) else {
+                        return f(std::slice::from_ref(block), work);
+                    };
+                    let mut gather = std::mem::take(&mut work.gather);
+                    gather.groups(block, rows, None, (most, work.rows), &mut |blocks| f(blocks, work));
+                    work.gather = gather;
                 });
             });
             then(cols);

@@ -4,13 +4,14 @@
 //! With V, W and H it is the H-step, with Vᵀ, Hᵀ and Wᵀ the W-step. Both factors are therefore stored with r
 //! rows, as H and Wᵀ.
 //!
-//! A [`Block`] is a few columns of V with the dictionary restricted to the rows that matter: a panel of
-//! columns with all of K if V is dense, one column with the rows of K at its entries if V is sparse.
+//! A [`Block`] is a few columns of V with the dictionary. Sparse columns read the rows of K at their entries
+//! in place, or come as blocks of one column with a [copy](gather) of these rows.
 //! [`Blocks`] is the interface of the half-steps to the data: a storage provides blocks, and the code above does not
 //! depend on the storage. [`HalfProblem`] iterates over the blocks. It alone decides threads, order and sums.
 
 mod column_data;
 mod dictionary;
+mod gather;
 mod half_problem;
 #[cfg(test)]
 #[path = "../../tests/unit/masked.rs"]
@@ -19,6 +20,7 @@ mod work;
 
 pub use column_data::ColumnData;
 pub use dictionary::{Dictionary, DictionaryParts, Terms};
+pub use gather::Gather;
 pub use half_problem::HalfProblem;
 pub use work::{Load, Work, workspace_bytes};
 
@@ -80,18 +82,16 @@ pub trait Blocks<S: Scalar>: Sync {
     /// The most rows, in total, of blocks loaded together.
     fn most_rows(&self) -> usize;
 
-    /// Whether blocks hold rows of the dictionary gathered for one column, instead of all rows.
+    /// Whether columns are sparse, so that blocks use the dictionary by rows.
     fn gathers(&self) -> bool;
 
-    /// Passes the columns `cols` to `f`, as one block or, if V is sparse and the layout is
-    /// [`Layout::Gathered`], as groups of single columns.
+    /// Passes the columns `cols` to `f` as one block.
     fn load(
         &self,
         cols: Range<usize>,
-        layout: Layout,
         dictionary: &Dictionary<S>,
         room: &mut Load<S>,
-        f: &mut dyn FnMut(&[Block<'_, S>]),
+        f: &mut dyn FnMut(&Block<'_, S>),
     );
 }
 

@@ -1,19 +1,16 @@
 //! The workspace of a thread.
 
 use super::column_data::{gathered_rows, panel_width};
-use super::{Evidence, MOST_BLOCKS, MOST_COLUMNS, TILE_ROWS, padded};
+use super::{Evidence, Gather, MOST_BLOCKS, MOST_COLUMNS, TILE_ROWS, padded};
 use crate::Scalar;
 use crate::kernel::Aligned;
+use crate::solver::active::Active;
 
-/// The buffers in which a storage gathers, converts or decodes, allocated as needed.
+/// The buffers in which a storage converts or decodes, allocated as needed.
 #[derive(Default)]
 pub struct Load<S> {
     /// Entries of V.
     pub a: Vec<S>,
-    /// Rows of the dictionary, atom by atom.
-    pub atoms: Vec<S>,
-    /// The shares of these rows.
-    pub shares: Vec<S>,
     /// c of every column, for a storage with weighted entries. The two storages here have none.
     #[allow(dead_code)]
     pub c: Vec<S>,
@@ -56,6 +53,12 @@ pub struct Work<S> {
     pub tau: Vec<S>,
     /// Workspace of the projection onto a simplex: eight columns twice.
     pub simplex: [Vec<S>; 2],
+    /// The weights that move in each column.
+    pub active: Active,
+
+    /// Copies of rows of the dictionary for sparse columns, of at most `rows` rows.
+    pub gather: Gather<S>,
+    pub rows: usize,
 }
 
 impl<S: Scalar> Work<S> {
@@ -82,6 +85,9 @@ impl<S: Scalar> Work<S> {
             start: small(),
             tau: small(),
             simplex: [small(), small()],
+            active: Active::new(r, columns),
+            gather: Gather::default(),
+            rows: p,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::block::{
 };
 use crate::certificate::check_factor;
 use crate::cost::non_negative;
-use crate::factorize::check_tol;
+use crate::factorize::{check_tol, interrupted};
 use crate::kernel::LogSums;
 use crate::matrix::Matrix;
 use crate::parallel::{Pool, check_threads, total};
@@ -287,28 +287,20 @@ impl Job<'_> {
         self.settings.tol > 0.0 && gap <= self.settings.tol * sum
     }
 
-    fn stopped(&self) -> bool {
-        self.settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
-    }
-
-    fn late(&self) -> bool {
-        self.settings.time_limit.is_some_and(|limit| self.begun.elapsed() >= limit)
+    fn interrupted(&self) -> Option<Status> {
+        interrupted(&self.settings.stop, self.settings.time_limit, self.begun)
     }
 
     /// Whether a column that has taken this many steps must stop.
     fn reached(&self, steps: usize) -> bool {
-        steps >= self.settings.max_iter || self.stopped() || self.late()
+        steps >= self.settings.max_iter || self.interrupted().is_some()
     }
 
     fn status(&self, columns: &[ColumnInfo]) -> Status {
         if columns.iter().all(|c| c.converged) {
             Status::Converged
-        } else if self.stopped() {
-            Status::Stopped
-        } else if self.late() {
-            Status::TimeLimit
         } else {
-            Status::IterationLimit
+            self.interrupted().unwrap_or(Status::IterationLimit)
         }
     }
 

@@ -7,7 +7,8 @@
 use super::free_set_newton::{self, FreeSetNewton};
 use super::{ColumnInfo, Job, columns, spread};
 use crate::block::{Block, Work, take};
-use crate::solver::newton::{self, each_with_z};
+use crate::solver::descent::{Lists, descend};
+use crate::solver::newton::{each_with_z, keep_z};
 
 /// Sweeps before the first certificate. The interval grows by half each time, up to `LONGEST`.
 const FIRST: usize = 2;
@@ -28,13 +29,16 @@ pub(super) fn run(
     let (stages, max_iter) = (job.settings.stages, job.settings.max_iter);
     let (mut sweeps, mut pause) = (0, FIRST);
     let used = stages.newton_sweeps || stages.free_set_newton;
+    let mut active = std::mem::take(&mut work.active);
+    active.all(info.len());
+    let lists = Lists { active: &active, first: 0, copied: false };
     while used && sweeps < MOST && !job.reached(sweeps) && info.iter().any(|c| !c.converged) {
         if stages.newton_sweeps {
             let steps = pause.min(max_iter - sweeps).min(MOST - sweeps);
             for (b, x, z) in each_with_z(blocks, x, &mut work.z) {
-                newton::keep_z(b, x, z, &mut work.tile);
+                keep_z(b, x, z, &mut work.tile);
             }
-            newton::descend(blocks, x, work, steps, |column| info[column].converged);
+            descend(blocks, lists, x, work, steps, |column| info[column].converged);
             sweeps += steps;
             pause = (pause + pause / 2).min(LONGEST);
             check(job, blocks, x, info, work, sweeps);
@@ -46,6 +50,7 @@ pub(super) fn run(
             check(job, blocks, x, info, work, sweeps);
         }
     }
+    work.active = active;
     sweeps
 }
 

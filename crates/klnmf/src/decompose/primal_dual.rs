@@ -79,7 +79,7 @@ impl Column<'_, '_> {
         let g = &mut evidence.g;
         let mut primal_dual = PrimalDual { prox: Prox::NonNegative, tile, x, x_bar, tau, g, simplex };
         for _ in 0..count {
-            primal_dual.step(b, &mut DualStep::new(b.a, sigma, chi));
+            primal_dual.step(b, &mut DualStep::<_, false>::new(b.a, sigma, chi));
         }
         let (x, g) = (&x[..b.r], &mut evidence.g[..b.r]);
         g.iter_mut().for_each(|g| *g = -*g);

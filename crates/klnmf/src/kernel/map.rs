@@ -183,16 +183,8 @@ pub(crate) struct DualStep<'a, S, const COLUMNS: bool> {
     chi: &'a mut [S],
 }
 
-impl<'a, S> DualStep<'a, S, false> {
-    /// The step on the support of a, with one σ per entry.
+impl<'a, S, const COLUMNS: bool> DualStep<'a, S, COLUMNS> {
     pub fn new(a: &'a [S], sigma: &'a [S], chi: &'a mut [S]) -> Self {
-        Self { a, sigma, chi }
-    }
-}
-
-impl<'a, S> DualStep<'a, S, true> {
-    /// The step on all entries, with one σ per column.
-    pub fn by_column(a: &'a [S], sigma: &'a [S], chi: &'a mut [S]) -> Self {
         Self { a, sigma, chi }
     }
 }
@@ -233,6 +225,24 @@ impl<T: Scalar> TileMap<T> for Keep<'_, T> {
     fn map<L: Lanes<T>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
         z.store(self.z, at + column * (self.height - self.p), live);
         z
+    }
+}
+
+/// Stores z. The map is a/z.
+pub struct KeepAndDivide<'a, T> {
+    pub keep: Keep<'a, T>,
+    pub a: &'a [T],
+}
+
+impl<T: Scalar> TileMap<T> for KeepAndDivide<'_, T> {
+    #[inline(always)]
+    fn map<L: Lanes<T>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
+        Ratio { a: self.a }.map(column, at, live, self.keep.map(column, at, live, z))
+    }
+
+    #[inline(always)]
+    fn fetch(&self, at: usize) {
+        fetch(self.a, at);
     }
 }
 

@@ -11,26 +11,51 @@ use super::isa::{Isa, Wide};
 use super::lanes::{Lanes, MOST};
 use super::map::{TileMap, fetch};
 use crate::Scalar;
+use std::ops::Range;
 
 /// Entries between a prefetch and its use.
 const AHEAD: usize = 16;
 
 /// Bytes of a dictionary that stay in cache without prefetching.
-const NEAR: usize = 1 << 18;
+const NEAR: usize = 1 << 19;
 
 /// Some sparse columns, and the dictionary by rows.
 #[derive(Clone, Copy)]
 pub struct SparseRows<'a, S> {
-    /// Column c holds the entries `ptr[c] − ptr[0]..ptr[c + 1] − ptr[0]` of the block.
-    pub ptr: &'a [usize],
-    /// The row of every entry.
-    pub idx: &'a [u32],
-    /// The rows of K, `stride` numbers each, padded with zeros to whole registers.
-    pub k: &'a [S],
-    pub stride: usize,
+    /// Where the entries of every column begin and end, see [`SparseRows::entries`].
+    ptr: &'a [usize],
+    idx: &'a [u32],
+    k: &'a [S],
+    stride: usize,
 }
 
-impl<S: Scalar> SparseRows<'_, S> {
+impl<'a, S: Scalar> SparseRows<'a, S> {
+    /// Columns with the entries `ptr[c] − ptr[0]..ptr[c + 1] − ptr[0]` at the rows `idx`. `k` holds the rows
+    /// of K, `stride` numbers each, padded with zeros to whole registers.
+    ///
+    /// # Safety
+    ///
+    /// Every row in `idx` must lie in `k`.
+    pub unsafe fn new(ptr: &'a [usize], idx: &'a [u32], k: &'a [S], stride: usize) -> Self {
+        debug_assert!(idx.iter().all(|i| (*i as usize + 1) * stride <= k.len()));
+        Self { ptr, idx, k, stride }
+    }
+
+    /// The row of every entry.
+    pub fn idx(&self) -> &'a [u32] {
+        self.idx
+    }
+
+    /// A padded row of K.
+    pub fn row(&self, i: u32) -> &'a [S] {
+        &self.k[i as usize * self.stride..][..self.stride]
+    }
+
+    /// The entries of column `c`.
+    pub fn entries(&self, c: usize) -> Range<usize> {
+        self.ptr[c] - self.ptr[0]..self.ptr[c + 1] - self.ptr[0]
+    }
+
     /// Numbers in a padded row of r weights.
     pub fn stride(r: usize) -> usize {
         r.next_multiple_of(Isa::get().vector_bytes() / size_of::<S>())
@@ -124,12 +149,10 @@ impl<S: Scalar, F: TileMap<S>> Column<'_, S, F> {
     /// The rows of up to a register of entries. Missing ones are replaced by the first.
     #[inline(always)]
     fn rows<L: Lanes<S>>(&self, idx: &[u32], live: usize) -> [*const S; MOST] {
-        let last = idx[..live].iter().fold(0, |most, i| most.max(*i)) as usize;
-        assert!((last + 1) * self.stride <= self.k.len());
         let mut rows = [self.k.as_ptr(); MOST];
         for e in 0..L::N {
             let i = idx[if e < live { e } else { 0 }] as usize;
-            // Safety: i ≤ last, whose row lies in k.
+            // Safety: every row lies in k.
             rows[e] = unsafe { self.k.as_ptr().add(i * self.stride) };
         }
         rows

@@ -108,7 +108,7 @@ impl<V: Scalar, T: Scalar> Admm<'_, V, T> {
 }
 
 impl<V: Scalar, T: Scalar> Method<T> for Admm<'_, V, T> {
-    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
+    fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
         rescale(factors, &self.order, T::ONE / self.root);
         for _ in 0..steps {
             for n in 0..self.order.len() {

@@ -102,7 +102,7 @@ impl<T: Scalar> Auto<'_, T> {
         let (r, gathers, failures) = (factors.h.rows(), self.walk.site.gathers(), self.walk.failures);
         let newton = self.stage == Stage::Newton;
         let steps = if newton { steps } else { 1 };
-        self.walk.sweep(factors, steps);
+        self.walk.advance(factors, steps);
         self.iterations += steps;
         self.work += work(r, steps, gathers, newton);
         if self.walk.failures > failures {
@@ -125,7 +125,7 @@ impl<T: Scalar> Auto<'_, T> {
 }
 
 impl<T: Scalar> Method<T> for Auto<'_, T> {
-    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
+    fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
         let mut left = steps;
         while left > 0 {
             left -= self.part(factors, left);

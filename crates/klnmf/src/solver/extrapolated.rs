@@ -98,7 +98,7 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
     }
 
     /// Makes one round from y. If the y at its start was good, `good` receives it.
-    pub fn sweep(&mut self, good: &mut Factors<P::Factor>, steps: usize) {
+    pub fn advance(&mut self, good: &mut Factors<P::Factor>, steps: usize) {
         let mut f = self.first(steps);
         // NaN does not count as a decrease.
         let fell = f <= self.f;
@@ -164,8 +164,8 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
 }
 
 impl<T: Scalar> Method<T> for Extrapolated<T, Local<'_, T>> {
-    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
-        Extrapolated::sweep(self, factors, steps);
+    fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
+        Extrapolated::advance(self, factors, steps);
     }
 
     fn latest(&self, _: f64) -> Option<Pair<T>> {

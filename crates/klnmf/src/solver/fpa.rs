@@ -73,7 +73,7 @@ impl<S: Scalar> HalfStep<S> for Fpa {
         let mut primal_dual = PrimalDual { prox: self.0, tile, x, x_bar, tau, g, simplex };
         primal_dual.primal(b);
         for _ in 1..steps {
-            primal_dual.step(b, &mut DualStep::new(b.a, sigma, chi));
+            primal_dual.step(b, &mut DualStep::<_, false>::new(b.a, sigma, chi));
         }
 
         // Σ a·ln(z/Kx), with the z of the opening pass.

@@ -108,7 +108,7 @@ impl<T: Scalar> FpaAuthors<'_, T> {
 }
 
 impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
-    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
+    fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
         for n in 0..self.order.len() {
             if self.switches {
                 // This leaves WH unchanged.
@@ -177,7 +177,7 @@ fn block_steps<T: Scalar>(
     let g = &mut evidence.g;
     let mut primal_dual = PrimalDual { prox: Prox::NonNegative, tile, x, x_bar, tau, g, simplex };
     for _ in 0..steps {
-        primal_dual.step(b, &mut DualStep::by_column(b.a, &sigmas[..b.q], chi));
+        primal_dual.step(b, &mut DualStep::<_, true>::new(b.a, &sigmas[..b.q], chi));
     }
     for (c, (its_x, its_x_bar)) in columns.iter_mut().enumerate() {
         let at = c * b.r..(c + 1) * b.r;

@@ -80,7 +80,7 @@ pub type Built<'a, T> = Result<Box<dyn Method<T> + 'a>>;
 /// A whole method, which improves both factors round by round.
 pub trait Method<T: Scalar>: Send {
     /// Makes one round: `steps` steps on each factor, which count as `steps` iterations.
-    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize);
+    fn advance(&mut self, factors: &mut Pair<T>, steps: usize);
 
     /// The method's latest factors, if they differ from those that it reports. The reported factors have the
     /// given divergence; the latest may be better or worse.
@@ -310,7 +310,7 @@ pub fn alternation<'a, T: Scalar, S: Scalar>(
 }
 
 impl<T: Scalar> Method<T> for Alternation<'_, T> {
-    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
+    fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
         if self.warm_up > 0 {
             self.warm_up = self.warm_up.saturating_sub(steps);
             (0..steps).for_each(|_| alternate(&mut self.site, &self.order, &MU, factors, 1));

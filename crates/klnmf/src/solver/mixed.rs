@@ -76,7 +76,7 @@ fn prepare<T: Scalar>(setup: &Setup<'_, T>, factors: &mut Pair<T>) -> bool {
 }
 
 impl<T: Scalar> Method<T> for Mixed<'_, T> {
-    fn sweep(&mut self, factors: &mut Pair<T>, steps: usize) {
+    fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
         if let Phase::Early(early) = &mut self.phase
             && early.over
         {
@@ -90,11 +90,11 @@ impl<T: Scalar> Method<T> for Mixed<'_, T> {
         }
         match &mut self.phase {
             Phase::Early(early) => {
-                early.method.sweep(&mut early.factors, steps);
+                early.method.advance(&mut early.factors, steps);
                 kernel::convert(early.factors.wt.as_slice(), factors.wt.as_mut_slice());
                 kernel::convert(early.factors.h.as_slice(), factors.h.as_mut_slice());
             }
-            Phase::Late(late) => late.sweep(factors, steps),
+            Phase::Late(late) => late.advance(factors, steps),
         }
     }
 

@@ -1,7 +1,9 @@
 //! The methods, one in each file, and the table that describes them.
 
+pub(crate) mod active;
 mod admm;
 mod auto;
+pub(crate) mod descent;
 pub(crate) mod extrapolated;
 pub(crate) mod fpa;
 mod fpa_authors;

@@ -19,6 +19,7 @@ pub use weights::{Weights, log_likelihoods, perplexity, to_poisson, to_topics, t
 
 use crate::block::DictionaryParts;
 use crate::error::require;
+use crate::factorize::interrupted;
 use crate::matrix::Matrix;
 use crate::parallel::check_threads;
 use crate::problem::Problem;
@@ -30,7 +31,7 @@ use crate::solver::smooth::Prior;
 use crate::{Mat, Result, Scalar, Settings, Solver, Status};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Iterations of the plain factorisation that initialises a smoothed model.
@@ -98,9 +99,7 @@ impl TopicSettings {
     }
 
     fn interrupted(&self, begun: Instant) -> Option<Status> {
-        let told = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
-        let late = self.time_limit.is_some_and(|limit| begun.elapsed() >= limit);
-        if told { Some(Status::Stopped) } else { late.then_some(Status::TimeLimit) }
+        interrupted(&self.stop, self.time_limit, begun)
     }
 }
 
@@ -282,7 +281,7 @@ fn smooth<T: Scalar>(
     let before = *iterations;
     *iterations += 1;
     while *iterations < settings.max_iter {
-        walk.sweep(&mut factors, 1);
+        walk.advance(&mut factors, 1);
         *iterations += 1;
         let due =
             (*iterations - before).is_multiple_of(LOOK_EVERY) || settings.interrupted(judge.begun).is_some();

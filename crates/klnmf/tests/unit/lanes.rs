@@ -41,7 +41,7 @@ fn quotients_and_roots<S: Scalar>(isa: Isa, exponents: i32) {
     }
     // With χ = 0, σ = ¼ and z = 0 the step is −½√a.
     let (mut chi, mut z) = (vec![S::ZERO; a.len()], vec![S::ZERO; a.len()]);
-    DualStep::new(&a, &vec![S::from_f64(0.25); a.len()], &mut chi).apply(isa, 0, 0, &mut z);
+    DualStep::<_, false>::new(&a, &vec![S::from_f64(0.25); a.len()], &mut chi).apply(isa, 0, 0, &mut z);
     for (a, y) in a.iter().zip(chi) {
         let exact = if *a > S::ZERO { -0.5 * a.sqrt().to_f64() } else { 0.0 };
         assert!(ulps(y, exact) <= 2.0, "{bytes} bytes: root of {a}: {y} for {exact}");

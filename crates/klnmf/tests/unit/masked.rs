@@ -4,7 +4,7 @@
 //! α = ω∘a is V with zeros for missing entries, and c = Kᵀω replaces Kᵀ1.
 
 use super::column_data::panel_width;
-use super::{Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Layout, Load, Terms};
+use super::{Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Load, Terms};
 use crate::compiled::Compiled;
 use crate::cost::Cost;
 use crate::parallel::Pool;
@@ -39,10 +39,9 @@ impl<S: Scalar> Blocks<S> for Masked<S> {
     fn load(
         &self,
         cols: Range<usize>,
-        _: Layout,
         dictionary: &Dictionary<S>,
         room: &mut Load<S>,
-        f: &mut dyn FnMut(&[Block<'_, S>]),
+        f: &mut dyn FnMut(&Block<'_, S>),
     ) {
         let (p, q, r) = (self.rows, cols.len(), dictionary.r);
         let here = cols.start * p..cols.end * p;
@@ -51,7 +50,7 @@ impl<S: Scalar> Blocks<S> for Masked<S> {
         room.c.resize(r * q, S::ZERO);
         let packed = block.packed.expect("a dictionary for dense columns is packed");
         packed.multiply_transposed(&(0..p), &self.omega[here], q, &mut room.c);
-        f(&[Block { cost: Cost { c: &room.c, stride: r, ..block.cost }, ..block }]);
+        f(&Block { cost: Cost { c: &room.c, stride: r, ..block.cost }, ..block });
     }
 }
 

@@ -14,7 +14,8 @@ fn passes_are_right<S: Scalar>(r: usize, lengths: &[usize]) {
         let stride = r.next_multiple_of(isa.vector_bytes() / size_of::<S>());
         let weight = |i: usize| if i % stride < r { number(i + 7) } else { 0.0 };
         let k: Vec<S> = (0..n * stride).map(|i| S::from_f64(weight(i))).collect();
-        let rows = SparseRows { ptr: &ptr, idx: &idx, k: &k, stride };
+        // Safety: idx < n.
+        let rows = unsafe { SparseRows::new(&ptr, &idx, &k, stride) };
         let (mut g, mut z) = (vec![S::ONE; r * q], vec![S::ZERO; entries]);
         let keep = Keep { z: &mut z, p: 0, height: 0 };
         let mut map = KeepAndMeasure { keep, logs: LogSums::new(&a, &a, q) };

@@ -1,0 +1,306 @@
+//! Sweeps of block Newton steps over the weights of some columns; [`newton`](super::newton) has the letters.
+
+// Loops over the columns of a group index several arrays at once.
+#![allow(clippy::needless_range_loop)]
+
+use super::active::Active;
+use crate::Scalar;
+use crate::block::{Block, Work, take};
+use crate::cost::Cost;
+use crate::kernel::newton_pass::{B, BlockPass, C, H, LastPass, Pass, Sums, Totals, chunks};
+use crate::kernel::{self, Isa};
+use std::array;
+use std::ops::Range;
+
+/// The start of each row in the upper triangle, and which of its entries lie on the diagonal.
+const FIRST: [usize; B] = [0, 4, 7, 9];
+const DIAGONAL: [bool; H] = [true, false, false, false, true, false, false, true, false, true];
+/// Lower bound of Kx, in units of the machine epsilon and the sum of the column.
+const FLOOR: f64 = 1e-3;
+/// Rounding errors of z, in units of that bound. Below them z cannot be distinguished from zero.
+const ROUNDING: f64 = 2e3;
+/// The most sweeps of the quadratic program, and the relative change at which it stops.
+const QP_SWEEPS: usize = 8;
+const QP_TOL: f64 = 1e-3;
+
+/// The weights that the columns of some blocks move.
+#[derive(Clone, Copy)]
+pub struct Lists<'a> {
+    pub active: &'a Active,
+    /// The position of the first column in these lists.
+    pub first: usize,
+    /// Whether the blocks have only these atoms.
+    pub copied: bool,
+}
+
+/// Makes `sweeps` sweeps over the listed weights of the columns of some blocks. `work.z` holds their z,
+/// padded. Columns for which `skip` is true keep their weights.
+pub fn descend<T: Scalar>(
+    blocks: &[Block<'_, T>],
+    lists: Lists<'_>,
+    x: &mut [T],
+    work: &mut Work<T>,
+    sweeps: usize,
+    skip: impl Fn(usize) -> bool,
+) {
+    let Work { z, a, zeros, x_then, .. } = work;
+    let (mut z, mut a, zeros) = (&mut z[..], &mut a[..], &zeros[..]);
+    let r = blocks[0].r;
+    let old = &mut x_then[..x.len()];
+    old.copy_from_slice(x);
+    let columns = blocks.iter().flat_map(|b| (0..b.q).map(move |c| (b, c)));
+    let weights = x.chunks_mut(r).zip(old.chunks(r));
+    let columns = columns.zip(weights).enumerate().filter_map(|(column, ((b, c), (x, old)))| {
+        let height = b.height();
+        let (z, a) = (take(&mut z, height), take(&mut a, height));
+        if skip(column) {
+            return None;
+        }
+        let mut data = &b.a[c * b.p..][..b.p];
+        if b.p < height {
+            // Pads the column with zeros to whole registers; they do not contribute.
+            a[..b.p].copy_from_slice(data);
+            a[b.p..].fill(T::ZERO);
+            z[b.p..].fill(T::ONE);
+            data = a;
+        }
+        let floor = (T::EPSILON * T::from_f64(FLOOR * b.sums[c])).max(T::TINY);
+        let (list, copied, cost) = (lists.active.of(lists.first + column), lists.copied, b.cost.from(c));
+        let (d, before) = ([T::ZERO; B], cost.held);
+        let Block { atoms, .. } = *b;
+        let (block, left) = (0, if list.len() > cost.held { sweeps } else { 0 });
+        Some(Lane {
+            height,
+            atoms,
+            zeros,
+            list,
+            copied,
+            cost,
+            floor,
+            a: data,
+            z,
+            x,
+            old,
+            d,
+            before,
+            block,
+            left,
+        })
+    });
+    run_lanes(columns);
+}
+
+/// Updates columns, eight at a time. As soon as one is done, the next takes its place. Columns do not depend on
+/// each other.
+fn run_lanes<'a, T: Scalar>(mut columns: impl Iterator<Item = Lane<'a, T>>) {
+    let (isa, mut sums) = (Isa::get(), [Sums::ZERO; C]);
+    let mut lanes: [Option<Lane<'a, T>>; C] = array::from_fn(|_| None);
+    loop {
+        for lane in &mut lanes {
+            while lane.as_ref().is_none_or(|column| column.left == 0) {
+                lane.iter_mut().for_each(|column| column.finish(isa));
+                *lane = columns.next();
+                if lane.is_none() {
+                    break;
+                }
+            }
+        }
+        if lanes.iter().all(Option::is_none) {
+            break;
+        }
+        update_block(isa, &mut lanes, &mut sums);
+    }
+}
+
+/// A column whose weights are being updated.
+struct Lane<'a, T> {
+    height: usize,
+    atoms: &'a [T],
+    /// Replaces missing atoms if the list is shorter than B.
+    zeros: &'a [T],
+    /// The weights in use, the held ones first.
+    list: &'a [u32],
+    /// Whether `atoms` has only the atoms in the list.
+    copied: bool,
+    cost: Cost<'a, T>,
+    /// Lower bound of z.
+    floor: T,
+    a: &'a [T],
+    z: &'a mut [T],
+    x: &'a mut [T],
+    /// The weights at the start.
+    old: &'a [T],
+    /// The change of the previous block, which z does not include yet.
+    d: [T; B],
+    /// The place of the previous block in the list.
+    before: usize,
+    /// The number of the next block, and of the sweeps that are left.
+    block: usize,
+    left: usize,
+}
+
+impl<T: Scalar> Lane<'_, T> {
+    /// The number of weights that move.
+    fn free(&self) -> usize {
+        self.list.len() - self.cost.held
+    }
+
+    /// The place of the next block in the list. The last block overlaps the previous one instead of being
+    /// shorter.
+    fn first(&self) -> usize {
+        self.cost.held + (self.block * B).min(self.free().saturating_sub(B))
+    }
+
+    /// Goes on to the next block.
+    fn advance(&mut self) {
+        (self.before, self.block) = (self.first(), self.block + 1);
+        if self.block == self.free().div_ceil(B) {
+            (self.block, self.left) = (0, self.left - 1);
+        }
+    }
+
+    /// Applies the last change. If it makes z zero in a row with a > 0, the column takes a step back.
+    fn finish(&mut self, isa: Isa) {
+        let before = self.before;
+        let least = isa.run_wide(LastPass(&mut self.rows(before, before, 0..self.height)));
+        if least <= self.floor * T::from_f64(ROUNDING) && self.vanishes() {
+            self.step_back();
+        }
+    }
+
+    /// Moves the weights a tenth of the way back to the start.
+    fn step_back(&mut self) {
+        let tenth = T::from_f64(0.1);
+        for (x, old) in self.x.iter_mut().zip(self.old).skip(self.cost.held) {
+            let new = *x + tenth * (*old - *x);
+            *x = if new < T::TINY { T::ZERO } else { new };
+        }
+    }
+
+    /// Recomputes z = Kx without accumulated rounding errors, and tells whether it is zero in a row with
+    /// a > 0. Weights that are not in the list are zero.
+    fn vanishes(&mut self) -> bool {
+        self.z.fill(T::ZERO);
+        for (place, k) in self.list.iter().enumerate() {
+            let (x, atom) =
+                (self.x[*k as usize], atom(self.atoms, self.height, self.list, self.copied, place));
+            self.z.iter_mut().zip(atom.unwrap_or_default()).for_each(|(z, k)| *z += x * *k);
+        }
+        self.z.iter().zip(self.a).any(|(z, a)| *z < T::TINY && *a > T::ZERO)
+    }
+
+    /// The operands of a pass over some rows: the change of the atoms from place `before` on, and the atoms
+    /// from place `first` on, whose g and h are summed.
+    fn rows(&mut self, before: usize, first: usize, rows: Range<usize>) -> Pass<'_, T> {
+        let (height, atoms, list, copied, zeros) =
+            (self.height, self.atoms, self.list, self.copied, self.zeros);
+        let atom = |place| &atom(atoms, height, list, copied, place).unwrap_or(zeros)[rows.clone()];
+        Pass {
+            a: &self.a[rows.clone()],
+            z: &mut self.z[rows.clone()],
+            before: array::from_fn(|l| atom(before + l)),
+            d: self.d,
+            k: array::from_fn(|l| atom(first + l)),
+            floor: self.floor,
+        }
+    }
+}
+
+/// The atom at a place of the list.
+fn atom<'a, T>(atoms: &'a [T], height: usize, list: &[u32], copied: bool, place: usize) -> Option<&'a [T]> {
+    let k = *list.get(place)? as usize;
+    Some(&atoms[if copied { place } else { k } * height..][..height])
+}
+
+/// Updates the next block of weights in every lane.
+fn update_block<T: Scalar>(isa: Isa, lanes: &mut [Option<Lane<'_, T>>; C], sums: &mut [Sums<T>; C]) {
+    let tallest = lanes.iter().flatten().map(|lane| lane.height).max().unwrap_or(0);
+    // Chunk by chunk, so that atoms that several columns use are in cache.
+    for rows in chunks::<T>(tallest) {
+        for (lane, sums) in lanes.iter_mut().zip(&mut *sums) {
+            let Some(lane) = lane.as_mut().filter(|lane| rows.start < lane.height) else { continue };
+            let rows = rows.start..rows.end.min(lane.height);
+            let (before, first, fresh) = (lane.before, lane.first(), rows.start == 0);
+            isa.run_wide(BlockPass { pass: &mut lane.rows(before, first, rows), fresh, sums });
+        }
+    }
+    let (mut x, mut gradient, mut h) = ([[0.0; C]; B], [[0.0; C]; B], [[1.0; C]; H]);
+    let totals = isa.run_wide(Totals(sums));
+    for (c, lane) in lanes.iter().enumerate() {
+        let Some(lane) = lane else { continue };
+        // A column without rows has no sums.
+        let some = |sum: f64| if lane.height > 0 { sum } else { 0.0 };
+        for (l, k) in lane.list[lane.first()..].iter().take(B).enumerate() {
+            x[l][c] = lane.x[*k as usize].to_f64();
+            gradient[l][c] = lane.cost.slope(0, *k as usize, x[l][c]) - some(totals[l][c]);
+        }
+        for e in 0..H {
+            h[e][c] = some(totals[B + e][c]) + if DIAGONAL[e] { lane.cost.ridge.to_f64() } else { 0.0 };
+        }
+    }
+    let start = x;
+    kernel::simd(
+        #[inline(always)]
+        || quadratic_program(&mut x, &mut gradient, &h),
+    );
+    for (c, lane) in lanes.iter_mut().enumerate() {
+        let Some(lane) = lane else { continue };
+        lane.d = [T::ZERO; B];
+        for (l, k) in lane.list[lane.first()..].iter().take(B).enumerate() {
+            let (k, new) = (*k as usize, T::from_f64(x[l][c]));
+            // Below the floor a weight no longer contributes to Kx and is converging to zero. Setting it to
+            // zero avoids subnormal numbers, which are slow. The weight of a zero atom does not matter and is
+            // kept.
+            let cost = lane.cost.of(0)[k];
+            let new = if cost > T::ZERO && new * cost < lane.floor { T::ZERO } else { new };
+            // The change of the stored weight, so that z stays consistent with it.
+            lane.d[l] = T::from_f64(new.to_f64() - start[l][c]);
+            lane.x[k] = new;
+        }
+        lane.advance();
+    }
+}
+
+/// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for eight columns at once.
+#[inline(always)]
+fn quadratic_program(x: &mut [[f64; C]; B], gradient: &mut [[f64; C]; B], h: &[[f64; C]; H]) {
+    let at = |l: usize, m: usize| if l < m { h[FIRST[l] + m - l] } else { h[FIRST[m] + l - m] };
+    let inverse: [[f64; C]; B] = array::from_fn(
+        #[inline(always)]
+        |l| {
+            array::from_fn(
+                #[inline(always)]
+                |c| if at(l, l)[c] > 1e-280 { 1.0 / at(l, l)[c] } else { 0.0 },
+            )
+        },
+    );
+    // A converged column no longer changes, so its result does not depend on its neighbours.
+    let mut active = [1.0; C];
+    for _ in 0..QP_SWEEPS {
+        let mut moved = [0.0; C];
+        for l in 0..B {
+            let mut d = [0.0; C];
+            for c in 0..C {
+                let new = (x[l][c] - gradient[l][c] * inverse[l][c]).max(0.0);
+                // Without curvature, no data support this weight.
+                let new = if inverse[l][c] == 0.0 && gradient[l][c] > 0.0 { 0.0 } else { new };
+                d[c] = active[c] * (new - x[l][c]);
+                x[l][c] = if active[c] > 0.0 { new } else { x[l][c] };
+                let change = d[c].abs() - QP_TOL * new;
+                moved[c] = if change > moved[c] { change } else { moved[c] };
+            }
+            for m in 0..B {
+                let row = at(l, m);
+                for c in 0..C {
+                    gradient[m][c] += d[c] * row[c];
+                }
+            }
+        }
+        for c in 0..C {
+            active[c] = if moved[c] > 0.0 { 1.0 } else { 0.0 };
+        }
+        if active == [0.0; C] {
+            break;
+        }
+    }
+}
