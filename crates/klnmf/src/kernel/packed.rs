@@ -87,13 +87,13 @@ impl<S: Scalar> Packed<S> {
 
     /// t ← f(K x) for some rows, starting at a multiple of the strip width: x is r × q, t is rows × q. `map`
     /// is applied strip by strip while z = K x is in the L1 cache.
-    pub fn multiply_map(
+    pub fn multiply_map<F: TileMap<S>>(
         &self,
         rows: &Range<usize>,
         x: &[S],
         q: usize,
         t: &mut [S],
-        map: &mut impl TileMap<S>,
+        map: &mut F,
     ) {
         // Only the last strip may be narrow, so the rows must end with a whole strip or with the matrix.
         assert!(
@@ -103,7 +103,18 @@ impl<S: Scalar> Packed<S> {
         let strips = &self.rows[rows.start * self.r..];
         let (stride, skip, depth) = (self.r, 0, self.r);
         let (height, origin, add) = (rows.len(), (rows.start, self.p), false);
-        self.isa.run_wide(Product { strips, stride, skip, depth, b: x, q, c: t, height, add, origin, map });
+        let some = columns_at_a_time(self.isa.vector_bytes());
+        let whole = if F::SAME { q } else { q - q % some };
+        let (b, (c, rest)) = (x, t.split_at_mut(whole * height));
+        self.isa.run_wide(Product { strips, stride, skip, depth, b, q: whole, c, height, add, origin, map });
+        if whole < q {
+            let (b, q, c) = (&x[whole * self.r..], q - whole, &mut *rest);
+            let map = &mut Same;
+            self.isa.run_wide(Product { strips, stride, skip, depth, b, q, c, height, add, origin, map });
+        }
+        for (column, z) in (whole..q).zip(rest.chunks_mut(height.max(1))) {
+            map.apply(self.isa, column, rows.start + column * self.p, z);
+        }
     }
 
     /// z ← K x: x is r × q, z is p × q.
@@ -117,6 +128,15 @@ impl<S: Scalar> Packed<S> {
         let (height, origin, add) = (self.r, (0, self.r), true);
         let (strips, map) = (&self.atoms[..], &mut Same);
         self.isa.run_wide(Product { strips, stride, skip, depth, b: t, q, c: g, height, add, origin, map });
+    }
+}
+
+/// The columns that the sums of a strip allow: there are 32 registers of 64 bytes, else 16.
+const fn columns_at_a_time(vector_bytes: usize) -> usize {
+    match vector_bytes {
+        64 => 8,
+        32 => 6,
+        _ => 4,
     }
 }
 
@@ -173,19 +193,19 @@ struct Product<'a, S, F> {
 impl<S: Scalar, F: TileMap<S>> Wide<S> for Product<'_, S, F> {
     type Output = ();
 
-    /// Processes as many columns at a time as the registers allow: 32 registers of 64 bytes, else 16.
     #[inline(always)]
     fn run<L: Lanes<S>>(self, token: L::Token) {
-        match L::N * size_of::<S>() {
-            64 => self.all::<L, 8, 4>(token),
-            32 => self.all::<L, 6, 3>(token),
+        match columns_at_a_time(L::N * size_of::<S>()) {
+            8 => self.all::<L, 8, 4>(token),
+            6 => self.all::<L, 6, 3>(token),
             _ => self.all::<L, 4, 2>(token),
         }
     }
 }
 
 impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
-    /// Processes all columns: `N` at a time, then `M`, then one.
+    /// Processes all columns: `N` at a time, then `M`, then one. With a map there must be a multiple of `N`, so
+    /// that the compiler has fewer cases to unroll.
     #[inline(always)]
     fn all<L: Lanes<S>, const N: usize, const M: usize>(mut self, token: L::Token) {
         let mut j = 0;
@@ -193,11 +213,12 @@ impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
             self.columns::<L, N>(token, j);
             j += N;
         }
-        while j + M <= self.q {
+        debug_assert!(F::SAME || j == self.q);
+        while F::SAME && j + M <= self.q {
             self.columns::<L, M>(token, j);
             j += M;
         }
-        while j < self.q {
+        while F::SAME && j < self.q {
             self.columns::<L, 1>(token, j);
             j += 1;
         }
