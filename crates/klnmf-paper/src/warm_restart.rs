@@ -301,11 +301,9 @@ fn table(record: &Record) -> Item {
             Some(record.fact(&format!("zero columns of {}", trace.method)))
                 .filter(|zeros| zeros.is_finite())
                 .map_or_else(|| "–".into(), |zeros| zeros.to_string()),
-            format!("{:.2} s", trace.seconds()),
         ]
     };
-    let header =
-        ["method", "c", "D before", "adding parts", "D at the end", "total change", "zero columns", "time"];
+    let header = ["method", "c", "D before", "adding parts", "D at the end", "total change", "zero columns"];
     Item::table("warm-restart-table", "warm-restart-table", &header, record.of(SECOND).map(row).collect())
 }
 
