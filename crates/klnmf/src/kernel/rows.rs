@@ -111,7 +111,7 @@ impl<S: Scalar, F: TileMap<S>> RowPass<'_, S, F> {
             let (mut at, end) = (ends[0] - origin, ends[1] - origin);
             while at + L::N <= end {
                 if far {
-                    column.fetch(&idx[(at + AHEAD).min(idx.len())..], L::N, x.len() * size_of::<L>());
+                    column.fetch(&idx[(at + AHEAD).min(idx.len())..], L::N, size_of_val(x));
                 }
                 column.entries(token, &idx[at..at + L::N], at, L::N, x, g);
                 at += L::N;
