@@ -20,7 +20,8 @@ impl Display for Entry {
     }
 }
 
-/// Errors in the input, and results that overflow. Reaching a limit is not an error but a [`Status`](crate::Status).
+/// Errors in the input, and results that overflow. Reaching a limit is not an error but a
+/// [`Status`](crate::Status).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -1,8 +1,9 @@
 //! Threads, the loop over panels of columns, and sums that do not depend on either.
 //!
-//! The results of a column do not depend on the panel that it lies in. One thread processes a panel and writes only to its columns.
-//! Sums over columns are computed afterwards, in chunks of fixed size. Hence the bits are the same for any
-//! number of threads, and for any partition of the columns at multiples of [`CHUNK`].
+//! The results of a column do not depend on the panel that it lies in. One thread processes a panel and
+//! writes only to its columns. Sums over columns are computed afterwards, in chunks of fixed size. Hence the
+//! bits are the same for any number of threads, and for any partition of the columns at multiples of
+//! [`CHUNK`].
 
 use crate::error::require;
 use crate::kernel::Isa;

@@ -5,9 +5,9 @@
 //! rows, as H and Wᵀ.
 //!
 //! A [`Block`] is a few columns of V with the dictionary. Sparse columns read the rows of K at their entries
-//! in place, or come as blocks of one column with a [copy](gather) of these rows.
-//! [`Blocks`] is the interface of the half-steps to the data: a storage provides blocks, and the code above does not
-//! depend on the storage. [`HalfProblem`] iterates over the blocks. It alone decides threads, order and sums.
+//! in place, or come as blocks of one column with a [copy](gather) of these rows. [`Blocks`] is the interface
+//! of the half-steps to the data: a storage provides blocks, and the code above does not depend on the
+//! storage. [`HalfProblem`] iterates over the blocks. It alone decides threads, order and sums.
 
 mod column_data;
 mod dictionary;
@@ -176,8 +176,9 @@ impl<S: Scalar> Block<'_, S> {
         }
     }
 
-    /// Makes one pass over a block that is not in place, tile by tile: z = Kx for the r × q weights `x`, t = map(z), g = Kᵀt.
-    /// The map is applied strip by strip while z is in the L1 cache. Without `g` there is one product.
+    /// Makes one pass over a block that is not in place, tile by tile: z = Kx for the r × q weights `x`,
+    /// t = map(z), g = Kᵀt. The map is applied strip by strip while z is in the L1 cache. Without `g` there is
+    /// one product.
     pub fn pass(&self, x: &[S], mut g: Option<&mut [S]>, tile: &mut [S], map: &mut impl TileMap<S>) {
         let Block { p, q, r, .. } = *self;
         if let Some(g) = &mut g {
