@@ -33,25 +33,26 @@ impl Active {
 
     /// Lists all weights of the first `columns` columns.
     pub fn all(&mut self, columns: usize) {
-        self.choose(columns, |_, _| true);
+        self.choose(columns, |_| |_| true);
     }
 
     /// Lists the weights that are positive, held or would grow, in the columns of a block with many zeros,
     /// and all weights in the others. x and g are r × q.
     pub fn positive_or_growing<S: Scalar>(&mut self, b: &Block<'_, S>, x: &[S], g: &[S]) {
         let r = self.r;
-        self.choose(b.q, |column, k| {
-            let all = &x[column * r..][..r];
+        self.choose(b.q, |column| {
+            let (x, g, c) = (&x[column * r..][..r], &g[column * r..][..r], b.cost.of(column));
+            let all = !many_zeros(x);
             // If g is NaN or infinite, the weight counts as growing.
-            let stays = all[k] == S::ZERO && g[column * r + k] <= b.cost.of(column)[k];
-            k < b.cost.held || !stays || !many_zeros(all)
+            move |k| all || k < b.cost.held || !(x[k] == S::ZERO && g[k] <= c[k])
         });
     }
 
-    fn choose(&mut self, columns: usize, is_active: impl Fn(usize, usize) -> bool) {
+    /// Lists the weights for which the test of their column is true.
+    fn choose<P: Fn(usize) -> bool>(&mut self, columns: usize, test_of: impl Fn(usize) -> P) {
         for (column, list) in self.weights.chunks_mut(self.r).take(columns).enumerate() {
-            let mut count = 0;
-            for k in (0..self.r).filter(|k| is_active(column, *k)) {
+            let (mut count, is_active) = (0, test_of(column));
+            for k in (0..self.r).filter(|k| is_active(*k)) {
                 list[count] = k as u32;
                 count += 1;
             }
