@@ -50,8 +50,12 @@ pub fn certificate<'a, T: Scalar>(
 pub fn check_factors<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, w: &Mat<T>, h: &Mat<T>) -> Result<()> {
     let v = v.into();
     v.check_not_empty()?;
-    let ((n, m), (w_rows, w_cols), (h_rows, h_cols)) =
-        ((v.rows(), v.cols()), (w.rows(), w.cols()), (h.rows(), h.cols()));
+    check_factors_of((v.rows(), v.cols()), w, h)
+}
+
+/// [`check_factors`] for a V of n rows and m columns.
+pub(crate) fn check_factors_of<T: Scalar>((n, m): (usize, usize), w: &Mat<T>, h: &Mat<T>) -> Result<()> {
+    let ((w_rows, w_cols), (h_rows, h_cols)) = ((w.rows(), w.cols()), (h.rows(), h.cols()));
     if w_rows != n || h_cols != m || w_cols != h_rows || w_cols == 0 {
         let hint = if h_rows == n && w_cols == m {
             "; they seem to be swapped, W comes first"
@@ -93,11 +97,11 @@ impl<'a> Certifier<'a> {
     /// Creates the workspace for rank r, with the first `held` columns of W fixed.
     pub fn new<T: Scalar>(problem: &'a Problem<'_, T>, r: usize, epsilon: f64, held: usize) -> Self {
         let parts = DictionaryParts { arrays: epsilon > 0.0, ..DictionaryParts::default() };
-        let half = |side: usize, held| {
-            let data = problem.halves[side].blocks::<f64>();
-            HalfProblem::new(data, &problem.pool, r, parts, Terms { held, ..Terms::default() })
+        let half = |side, held| {
+            let (data, terms) = (problem.blocks(side), Terms { held, ..Terms::default() });
+            HalfProblem::new(data, &problem.pool, r, parts, terms)
         };
-        Self { halves: [half(0, 0), half(1, held)], epsilon }
+        Self { halves: [half(Side::H, 0), half(Side::W, held)], epsilon }
     }
 
     /// Certifies the factors. `dual`: a dual point χ < 0 for the moving factor, if the method carries one.
@@ -217,13 +221,17 @@ fn pass(b: &Block<'_, f64>, values: &mut [Values], work: &mut Work<f64>, epsilon
 }
 
 /// The first entry of V, in column order, that is positive where the model is zero.
-pub fn first_infinite<T: Scalar>(v: Matrix<'_, T>, wt: &Mat<T>, h: &Mat<T>) -> Option<Error> {
-    for col in 0..v.cols() {
-        for (row, value) in v.line(col).entries().filter(|(_, v)| *v > T::ZERO) {
-            if kernel::dot(wt.col(row), h.col(col)) <= 0.0 {
-                return Some(Error::InfiniteStart(Entry { row, col, value: value.to_f64() }));
-            }
+pub fn first_infinite<T: Scalar>(problem: &Problem<'_, T>, wt: &Mat<T>, h: &Mat<T>) -> Option<Entry> {
+    let half = problem.plain_half::<f64>(Side::H, 1);
+    let (mut firsts, mut units) = (vec![None; h.cols()], vec![(); h.cols()]);
+    half.for_each((&mut firsts, 1), (&mut units, 1), |b, firsts, _, _| {
+        for (c, first) in firsts.iter_mut().enumerate() {
+            let x = h.col(b.first + c);
+            let infinite = |(row, a): &(usize, f64)| *a > 0.0 && kernel::dot(wt.col(*row), x) <= 0.0;
+            *first = b.entries(c).find(infinite);
         }
-    }
-    None
+    });
+    let entry =
+        |(col, first): (usize, Option<(usize, f64)>)| first.map(|(row, value)| Entry { row, col, value });
+    firsts.into_iter().enumerate().find_map(entry)
 }

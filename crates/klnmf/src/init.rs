@@ -1,11 +1,12 @@
 //! Starts of a factorisation: random factors, NNDSVDa, or a model grown by some atoms.
 
-use crate::block::{DictionaryParts, HalfProblem, Terms};
+use crate::block::HalfProblem;
 use crate::error::require;
 use crate::kernel::ln;
 use crate::linalg::{gram, symmetric_eigen, transposed_product};
 use crate::matrix::Matrix;
 use crate::problem::Problem;
+use crate::solver::Side;
 use crate::{Error, Mat, Result, Scalar, Settings, kernel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -43,10 +44,10 @@ pub(crate) fn start<T: Scalar>(
     rank: usize,
     settings: &Settings,
 ) -> Result<(Mat<T>, Mat<T>)> {
-    let v = problem.matrix();
-    check_rank(v, rank)?;
+    let (n, m) = problem.shape();
+    check_rank_of((n, m), rank)?;
     let (mut w, mut h) = match settings.init {
-        Init::Random => random(v.rows(), v.cols(), rank, settings.seed)?,
+        Init::Random => random(n, m, rank, settings.seed)?,
         Init::Nndsvd => nndsvd(problem, rank, settings)?,
     };
     scale_to(problem.sum, &mut w, &mut h);
@@ -80,7 +81,11 @@ pub fn grow<T: Scalar>(w: &Mat<T>, h: &Mat<T>, rank: usize, seed: u64) -> Result
 pub fn check_rank<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, rank: usize) -> Result<()> {
     let v = v.into();
     v.check_not_empty()?;
-    let max = v.rows().saturating_mul(v.cols());
+    check_rank_of((v.rows(), v.cols()), rank)
+}
+
+fn check_rank_of((rows, cols): (usize, usize), rank: usize) -> Result<()> {
+    let max = rows.saturating_mul(cols);
     if rank == 0 || rank > max { Err(Error::Rank { rank, max }) } else { Ok(()) }
 }
 
@@ -141,7 +146,7 @@ fn scale_to<T: Scalar>(total: f64, w: &mut Mat<T>, h: &mut Mat<T>) {
 
 /// Takes the larger of the positive and the negative part of each singular pair, and fills zeros.
 fn nndsvd<T: Scalar>(problem: &Problem<'_, T>, rank: usize, settings: &Settings) -> Result<(Mat<T>, Mat<T>)> {
-    let (n, m) = (problem.matrix().rows(), problem.matrix().cols());
+    let (n, m) = problem.shape();
     let filler = 0.3 * (problem.sum / (n as f64 * m as f64) / rank as f64).sqrt();
     let (values, left, right) = singular_vectors(problem, rank, settings);
     // Small values count as zero, because the sketch leaves rounding errors where a vector is zero.
@@ -176,11 +181,9 @@ fn singular_vectors<T: Scalar>(
     rank: usize,
     settings: &Settings,
 ) -> (Vec<f64>, Mat<f64>, Mat<f64>) {
-    let (n, m) = (problem.matrix().rows(), problem.matrix().cols());
+    let (n, m) = problem.shape();
     let k = (rank + 10).min(n).min(m);
-    let [mut columns, mut rows] = [&problem.halves[0], &problem.halves[1]].map(|half| {
-        HalfProblem::new(half.blocks(), &problem.pool, k, DictionaryParts::default(), Terms::default())
-    });
+    let [mut columns, mut rows] = [Side::H, Side::W].map(|side| problem.plain_half(side, k));
     let mut normal = Normal::new(settings.seed, 3);
     // B is m × k and V·B is n × k.
     let mut b = Mat::from_fn(m, k, |_, _| normal.draw());

@@ -1,15 +1,15 @@
 //! The data V of a problem, checked and summed, by columns and by rows.
 
-use crate::block::ColumnData;
-use crate::certificate::{Certificate, Certifier, check_factor, check_factors};
+use crate::block::{Blocks, ColumnData, DictionaryParts, HalfProblem, Nonzero, Storage, Terms};
+use crate::certificate::{Certificate, Certifier, check_factor, check_factors_of};
 use crate::factorize::{Info, Settings, Solution};
 use crate::matrix::Matrix;
 use crate::parallel::{Pool, total};
 use crate::run::{Run, conditions};
 use crate::solver::method::Factors;
-use crate::solver::{State, Store, missing};
+use crate::solver::{Side, State, Store, missing};
 use crate::{Error, Mat, Result, Scalar};
-use rayon::prelude::*;
+use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
 /// The share of non-zero entries below which V counts as sparse, however it is stored.
@@ -29,13 +29,12 @@ const SPARSE: f64 = 0.25;
 pub struct Problem<'v, T: Scalar> {
     pub(crate) pool: Pool,
     /// V and Vᵀ.
-    pub(crate) halves: [ColumnData<'v, T>; 2],
+    halves: [Box<dyn Storage + 'v>; 2],
     /// ΣV.
     pub(crate) sum: f64,
-    /// Whether few entries are non-zero, however V is stored.
-    pub(crate) sparse: bool,
-    /// The smallest and the largest positive entry; ∞ and 0 if there is none.
-    pub(crate) range: (f64, f64),
+    pub(crate) nonzero: Nonzero,
+    /// The precision of the factors.
+    precision: PhantomData<T>,
 }
 
 impl<'v, T: Scalar> Problem<'v, T> {
@@ -49,19 +48,39 @@ impl<'v, T: Scalar> Problem<'v, T> {
         let pool = Pool::new(threads)?;
         v.check_not_empty()?;
         pool.run(|| v.check_entries())?;
-        let halves = [ColumnData::new(&pool, v)?, ColumnData::new(&pool, v.transpose())?];
-        let sum = total(halves[0].sums().iter().copied());
+        let (columns, rows) = (ColumnData::new(&pool, v)?, ColumnData::new(&pool, v.transpose())?);
+        Self::of(pool, [Box::new(columns), Box::new(rows)])
+    }
+
+    /// A problem with V and Vᵀ in storages of any kind, whose entries have been checked.
+    pub(crate) fn of(pool: Pool, halves: [Box<dyn Storage + 'v>; 2]) -> Result<Self> {
+        let columns = halves[0].f64();
+        let (sum, nonzero) = (total(columns.sums().iter().copied()), columns.nonzero());
         if !sum.is_finite() {
             return Err(Error::SumOverflow);
         }
-        let (nnz, least, most) = pool.run(|| positive_entries(v.values));
-        let sparse = (nnz as f64) < SPARSE * v.rows() as f64 * v.cols() as f64;
-        Ok(Self { pool, halves, sum, sparse, range: (least, most) })
+        Ok(Self { pool, halves, sum, nonzero, precision: PhantomData })
     }
 
-    /// V by columns.
-    pub fn matrix(&self) -> Matrix<'_, T> {
-        self.halves[0].view()
+    /// The data of the half-steps on one factor: V for H, Vᵀ for W.
+    pub(crate) fn blocks<S: Scalar>(&self, side: Side) -> &dyn Blocks<S> {
+        S::blocks(&*self.halves[side as usize])
+    }
+
+    /// One half for r atoms that need only products.
+    pub(crate) fn plain_half<S: Scalar>(&self, side: Side, r: usize) -> HalfProblem<'_, S> {
+        HalfProblem::new(self.blocks(side), &self.pool, r, DictionaryParts::default(), Terms::default())
+    }
+
+    /// Rows and columns of V.
+    pub fn shape(&self) -> (usize, usize) {
+        self.halves[0].f64().shape()
+    }
+
+    /// Whether few entries are non-zero, however V is stored.
+    pub(crate) fn is_sparse(&self) -> bool {
+        let (rows, cols) = self.shape();
+        (self.nonzero.count as f64) < SPARSE * rows as f64 * cols as f64
     }
 
     /// ΣV.
@@ -97,7 +116,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
 
     /// A run from given factors, which the caller advances.
     pub fn run<'a>(&'a self, w: Mat<T>, h: Mat<T>, settings: &'a Settings) -> Result<Run<'a, T>> {
-        check_factors(self.matrix(), &w, &h)?;
+        check_factors_of(self.shape(), &w, &h)?;
         T::run(self, Factors { wt: w.transpose(), h }, settings, None)
     }
 
@@ -114,10 +133,10 @@ impl<'v, T: Scalar> Problem<'v, T> {
                 return Err(Error::State(format!("it was made with another {}", &name["with.".len()..])));
             }
         }
-        let v = self.matrix();
-        let fits = |h: &&Mat<f64>| h.rows() > 0 && h.cols() == v.cols();
+        let (n, m) = self.shape();
+        let fits = |h: &&Mat<f64>| h.rows() > 0 && h.cols() == m;
         let rank = state.arrays.get("h").filter(fits).ok_or_else(|| missing("h for this V"))?.rows();
-        let mut factors = Factors { wt: Mat::try_zeros(rank, v.rows())?, h: Mat::try_zeros(rank, v.cols())? };
+        let mut factors = Factors { wt: Mat::try_zeros(rank, n)?, h: Mat::try_zeros(rank, m)? };
         factors.carry("", &mut Store::Load(state))?;
         check_factor("Wᵀ", &factors.wt, &factors.wt.row_sums())?;
         check_factor("H", &factors.h, &factors.h.row_sums())?;
@@ -130,18 +149,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
     }
 
     pub(crate) fn certify(&self, w: &Mat<T>, h: &Mat<T>) -> Result<Certificate> {
-        check_factors(self.matrix(), w, h)?;
+        check_factors_of(self.shape(), w, h)?;
         Ok(Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h, None).0)
     }
-}
-
-/// How many entries are positive, the smallest and the largest of them.
-fn positive_entries<T: Scalar>(values: &[T]) -> (usize, f64, f64) {
-    let none = (0, f64::INFINITY, 0.0f64);
-    let of = |values: &[T]| {
-        let positive = values.iter().map(|x| x.to_f64()).filter(|x| *x > 0.0);
-        positive.fold(none, |(n, least, most), x| (n + 1, least.min(x), most.max(x)))
-    };
-    let both = |a: (usize, f64, f64), b: (usize, f64, f64)| (a.0 + b.0, a.1.min(b.1), a.2.max(b.2));
-    values.par_chunks(1 << 16).map(of).reduce(|| none, both)
 }

@@ -61,7 +61,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         let (spec, rank) = (settings.solver.spec(), factors.h.rows());
         let must = "it must not exceed the number of columns of W";
         require(settings.fixed <= rank, "fixed", settings.fixed, must)?;
-        if spec.dense_only && problem.matrix().is_sparse() {
+        if spec.dense_only && problem.blocks::<T>(Side::H).gathers() {
             return Err(Error::NeedsDense(spec.name));
         }
         let begun = Instant::now();
@@ -71,9 +71,9 @@ impl<'a, T: Scalar> Run<'a, T> {
         // ADMM may pass through such factors, but no method can start from them.
         if state.is_none()
             && !gap_h.is_finite()
-            && let Some(error) = first_infinite(problem.matrix(), &factors.wt, &factors.h)
+            && let Some(entry) = first_infinite(problem, &factors.wt, &factors.h)
         {
-            return Err(error);
+            return Err(Error::InfiniteStart(entry));
         }
         let mixed = state.map(|state| spec.may_mix && state.numbers.contains_key("mixed.told"));
         let setup = Setup { problem, settings, mixed, begun: false };
@@ -155,7 +155,7 @@ impl<'a, T: Scalar> Run<'a, T> {
 
     pub(crate) fn iterate(&mut self) {
         let (settings, spec) = (self.settings, self.settings.solver.spec());
-        let inner = if self.problem.sparse { spec.inner_sparse } else { spec.inner };
+        let inner = if self.problem.is_sparse() { spec.inner_sparse } else { spec.inner };
         let inner = settings.inner.unwrap_or(inner);
         // Beyond the limit, rounds are complete.
         let left = settings.max_iter.checked_sub(self.iteration).filter(|left| *left > 0);

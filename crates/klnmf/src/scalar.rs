@@ -1,5 +1,6 @@
 //! The two precisions, and elementary functions for the kernels in a form that vectorises.
 
+use crate::block::{Blocks, Storage};
 use crate::compiled::Compiled;
 use crate::kernel::{self, Lanes};
 use std::fmt::{Debug, Display, LowerExp};
@@ -53,6 +54,9 @@ pub trait Scalar:
     fn sqrt(self) -> Self;
     /// `self · a + b`, rounded once.
     fn mul_add(self, a: Self, b: Self) -> Self;
+    /// The blocks of a storage in this precision.
+    #[doc(hidden)]
+    fn blocks(storage: &dyn Storage) -> &dyn Blocks<Self>;
     /// ln 2 in two parts. The first has enough trailing zero bits that its product with an exponent is exact.
     #[doc(hidden)]
     const LN_2: (Self, Self);
@@ -113,6 +117,9 @@ macro_rules! scalar {
             #[inline(always)]
             fn mul_add(self, a: Self, b: Self) -> Self {
                 $t::mul_add(self, a, b)
+            }
+            fn blocks(storage: &dyn Storage) -> &dyn Blocks<Self> {
+                storage.$t()
             }
             type Wide128 = kernel::Array<$t, { 16 / size_of::<$t>() }, { kernel::FUSED }>;
             #[cfg(target_arch = "x86_64")]

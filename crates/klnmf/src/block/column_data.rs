@@ -1,6 +1,6 @@
 //! V or Vᵀ by columns in memory, dense or sparse, passed on as blocks of some columns.
 
-use super::{Block, Blocks, Dictionary, Load, MOST_BLOCKS, MOST_COLUMNS};
+use super::{Block, Blocks, Dictionary, Load, MOST_BLOCKS, MOST_COLUMNS, Nonzero};
 use crate::kernel::SparseRows;
 use crate::matrix::{Compressed, Matrix, Order, Sparse, transpose_into};
 use crate::parallel::Pool;
@@ -21,6 +21,7 @@ const GATHERED_ROWS: usize = 2048;
 pub struct ColumnData<'v, T> {
     source: Source<'v, T>,
     sums: Vec<f64>,
+    nonzero: Nonzero,
     /// The largest number of stored entries in a column.
     longest: usize,
 }
@@ -42,16 +43,18 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
             }
             (Order::Rows, true) => Source::Sparse(pool.run(|| Sparse::reordered(v))?),
         };
-        let mut new = Self { source, sums: vec![], longest: 0 };
+        let mut new = Self { source, sums: vec![], nonzero: Nonzero::NONE, longest: 0 };
         let view = new.view();
-        let (mut sums, mut lengths) = (vec![0.0; v.cols()], vec![0; v.cols()]);
-        pool.panels(64, (&mut sums, 1), (&mut lengths, 1), |first, sums, lengths| {
-            for (j, (sum, length)) in (first..).zip(sums.iter_mut().zip(lengths)) {
+        let (mut sums, mut facts) = (vec![0.0; v.cols()], vec![(0, Nonzero::NONE); v.cols()]);
+        pool.panels(64, (&mut sums, 1), (&mut facts, 1), |first, sums, facts| {
+            for (j, (sum, fact)) in (first..).zip(sums.iter_mut().zip(facts)) {
                 let values = view.line(j).values;
-                (*sum, *length) = (values.iter().map(|a| a.to_f64()).sum(), values.len());
+                (*sum, *fact) = (values.iter().map(|a| a.to_f64()).sum(), (values.len(), nonzero(values)));
             }
         });
-        (new.sums, new.longest) = (sums, lengths.into_iter().max().unwrap_or(0));
+        let all = facts.into_iter().reduce(|a, b| (a.0.max(b.0), a.1.and(b.1)));
+        (new.longest, new.nonzero) = all.unwrap_or((0, Nonzero::NONE));
+        new.sums = sums;
         Ok(new)
     }
 
@@ -73,6 +76,18 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
     pub fn sums(&self) -> &[f64] {
         &self.sums
     }
+}
+
+/// The entries that are not zero.
+fn nonzero<T: Scalar>(values: &[T]) -> Nonzero {
+    let (mut count, mut least, mut most) = (0, T::INFINITY, T::ZERO);
+    for x in values {
+        let positive = *x > T::ZERO;
+        count += usize::from(positive);
+        least = least.min(if positive { *x } else { T::INFINITY });
+        most = most.max(*x);
+    }
+    Nonzero { count, least: least.to_f64(), most: most.to_f64() }
 }
 
 /// Columns in a panel of a dense matrix on `threads` threads; see [`Blocks::panel`].
@@ -99,6 +114,10 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
 
     fn sums(&self) -> &[f64] {
         &self.sums
+    }
+
+    fn nonzero(&self) -> Nonzero {
+        self.nonzero
     }
 
     fn panel(&self, arrays: bool, threads: usize) -> usize {

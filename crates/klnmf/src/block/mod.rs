@@ -6,8 +6,8 @@
 //!
 //! A [`Block`] is a few columns of V with the dictionary. Sparse columns read the rows of K at their entries
 //! in place, or come as blocks of one column with a [copy](gather) of these rows. [`Blocks`] is the interface
-//! of the half-steps to the data: a storage provides blocks, and the code above does not depend on the
-//! storage. [`HalfProblem`] iterates over the blocks. It alone decides threads, order and sums.
+//! of the half-steps to the data: a [`Storage`] provides blocks, and the code above does not depend on it.
+//! [`HalfProblem`] iterates over the blocks. It alone decides threads, order and sums.
 
 mod column_data;
 mod dictionary;
@@ -75,6 +75,9 @@ pub trait Blocks<S: Scalar>: Sync {
     /// Σα of every column.
     fn sums(&self) -> &[f64];
 
+    /// The entries that are not zero.
+    fn nonzero(&self) -> Nonzero;
+
     /// Columns in a panel, which one of `threads` threads processes. Results do not depend on it. `arrays`:
     /// the method keeps arrays of the size of a panel, which must then be small.
     fn panel(&self, arrays: bool, threads: usize) -> usize;
@@ -93,6 +96,40 @@ pub trait Blocks<S: Scalar>: Sync {
         room: &mut Load<S>,
         f: &mut dyn FnMut(&Block<'_, S>),
     );
+}
+
+/// V or Vᵀ as blocks in either precision.
+pub trait Storage: Send + Sync {
+    fn f32(&self) -> &dyn Blocks<f32>;
+    fn f64(&self) -> &dyn Blocks<f64>;
+}
+
+impl<D: Blocks<f32> + Blocks<f64> + Send> Storage for D {
+    fn f32(&self) -> &dyn Blocks<f32> {
+        self
+    }
+
+    fn f64(&self) -> &dyn Blocks<f64> {
+        self
+    }
+}
+
+/// The number of non-zero entries, the smallest and the largest; ∞ and 0 if there is none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nonzero {
+    pub count: usize,
+    pub least: f64,
+    pub most: f64,
+}
+
+impl Nonzero {
+    pub const NONE: Self = Self { count: 0, least: f64::INFINITY, most: 0.0 };
+
+    /// These entries and others.
+    pub fn and(self, other: Self) -> Self {
+        let (least, most) = (self.least.min(other.least), self.most.max(other.most));
+        Self { count: self.count + other.count, least, most }
+    }
 }
 
 /// Some columns of V that share the same rows of the dictionary.
@@ -145,6 +182,13 @@ impl<S: Scalar> Block<'_, S> {
     /// Rows including padding: the distance between atoms in [`Block::atoms`].
     pub fn height(&self) -> usize {
         padded::<S>(self.p)
+    }
+
+    /// Row and value of the entries of column `c`, or of the stored ones.
+    pub fn entries(&self, c: usize) -> impl Iterator<Item = (usize, S)> {
+        let here = self.rows.map_or(c * self.p..(c + 1) * self.p, |rows| rows.entries(c));
+        let row = move |at: usize, i| self.rows.map_or(i, |rows| rows.idx()[at] as usize);
+        here.enumerate().map(move |(i, at)| (row(at, i), self.a[at]))
     }
 
     /// Computes g = Kᵀ(α/Kx), and Σα·ln(α/Kx) if `logs` is set.

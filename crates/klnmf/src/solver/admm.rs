@@ -14,10 +14,11 @@
 
 use super::method::{Built, Factors, Method, Pair};
 use super::{Setup, Side, Store};
+use crate::block::HalfProblem;
+use crate::kernel::{self, Keep};
 use crate::linalg::{cholesky, cholesky_solve, gram, packed};
-use crate::matrix::Matrix;
-use crate::parallel::{PerThread, Pool};
-use crate::{Mat, Result, Scalar, kernel};
+use crate::parallel::PerThread;
+use crate::{Mat, Result, Scalar};
 
 /// Columns of an n × m array, or rows of Y, in one task.
 const PANEL: usize = 32;
@@ -26,9 +27,9 @@ const PANEL: usize = 32;
 const RHO: f64 = 10.0;
 
 /// The splitting variables and their multipliers.
-struct Admm<'a, V, T> {
-    pool: &'a Pool,
-    v: Matrix<'a, V>,
+struct Admm<'a, T> {
+    /// V with Y as the dictionary.
+    half: HalfProblem<'a, T>,
     /// The factors that move, in order.
     order: Vec<Side>,
     rho: T,
@@ -48,24 +49,23 @@ struct Admm<'a, V, T> {
 /// See [`Solver::Admm`](crate::Solver::Admm), and [`Solver::AdmmAuthors`](crate::Solver::AdmmAuthors), where
 /// ρ is given.
 pub fn admm<'a, V: Scalar, T: Scalar>(setup: &Setup<'a, V>, factors: &Pair<T>) -> Built<'a, T> {
-    let (pool, v, rho) = (&setup.problem.pool, setup.problem.matrix(), setup.settings.rho);
+    let (problem, rho) = (setup.problem, setup.settings.rho);
     let (r, n, m) = (factors.h.rows(), factors.wt.cols(), factors.h.cols());
-    let mean = setup.problem.sum / (n as f64 * m as f64);
+    let mean = problem.sum / (n as f64 * m as f64);
     let unit = if rho.is_some() || mean == 0.0 { 1.0 } else { mean };
     let (root, rho) = (T::from_f64(unit.sqrt()), T::from_f64(rho.unwrap_or(RHO)));
     let (mut y, order) = (factors.clone(), setup.settings.update.order(Side::H));
     rescale(&mut y, &[Side::H, Side::W], T::ONE / root);
     let alpha = Factors { wt: Mat::zeros(r, n), h: Mat::zeros(r, m) };
-    let (alpha_x, mut x, mut units) = (Mat::try_zeros(n, m)?, Mat::try_zeros(n, m)?, vec![(); m]);
-    let yt = packed(&y.wt);
-    pool.panels(PANEL, (x.as_mut_slice(), n), (&mut units, 1), |first, x, units| {
-        yt.multiply(columns(&y.h, first, units.len()), units.len(), x);
-    });
-    let rows = pool.each(|| vec![T::ZERO; PANEL * m]);
-    Ok(Box::new(Admm { pool, v, order, rho, unit: T::from_f64(unit), root, y, alpha, alpha_x, x, rows }))
+    let (alpha_x, x) = (Mat::try_zeros(n, m)?, Mat::try_zeros(n, m)?);
+    let rows = problem.pool.each(|| vec![T::ZERO; PANEL * m]);
+    let (half, unit) = (problem.plain_half(Side::H, r), T::from_f64(unit));
+    let mut admm = Admm { half, order, rho, unit, root, y, alpha, alpha_x, x, rows };
+    admm.set_x(|_, _, _| ());
+    Ok(Box::new(admm))
 }
 
-impl<V: Scalar, T: Scalar> Admm<'_, V, T> {
+impl<T: Scalar> Admm<'_, T> {
     /// Z ← (YᵀY + I)⁻¹(YᵀX̂ + H − α/ρ), where X̂ = X + α_X/ρ, by panels of columns; Y likewise from X̂ᵀ.
     fn update_factor(&mut self, side: Side, h: &Mat<T>) {
         let (x, rho, scratch) = (&self.x, self.rho, &self.rows);
@@ -75,7 +75,7 @@ impl<V: Scalar, T: Scalar> Admm<'_, V, T> {
         (0..r).for_each(|k| normal[(k, k)] += T::ONE);
         cholesky(&mut normal);
         let mut units = vec![(); z.cols()];
-        self.pool.panels(PANEL, (z.as_mut_slice(), r), (&mut units, 1), |first, z, units| {
+        self.half.pool.panels(PANEL, (z.as_mut_slice(), r), (&mut units, 1), |first, z, units| {
             z.fill(T::ZERO);
             let mut add = |x: &[T]| y.multiply_transposed(&(0..k.cols()), x, units.len(), z);
             match side {
@@ -95,19 +95,23 @@ impl<V: Scalar, T: Scalar> Admm<'_, V, T> {
 
     /// X, then α_X: YZ is formed in the place of X + α_X/ρ, which it becomes again.
     fn update_x(&mut self) {
-        let (Factors { wt: yt, h: z }, rho, unit, v) = (&self.y, self.rho, self.unit, self.v);
-        let (n, y) = (yt.cols(), packed(yt));
-        let (x, alpha) = (self.x.as_mut_slice(), self.alpha_x.as_mut_slice());
-        self.pool.panels(PANEL, (x, n), (alpha, n), |first, x, alpha| {
-            y.multiply(columns(z, first, x.len() / n), x.len() / n, x);
-            for (c, (x, alpha)) in x.chunks_mut(n).zip(alpha.chunks_mut(n)).enumerate() {
-                x_step(v.line(first + c).values, unit, rho, x, alpha);
-            }
+        let (rho, unit) = (self.rho, self.unit);
+        self.set_x(|v, x, alpha| x_step(v, unit, rho, x, alpha));
+    }
+
+    /// Sets X to YZ and calls `then` with V, X and α_X, by panels of columns.
+    fn set_x(&mut self, then: impl Fn(&[T], &mut [T], &mut [T]) + Sync) {
+        let (Factors { wt: yt, h: z }, n) = (&self.y, self.y.wt.cols());
+        self.half.set(yt);
+        let (x, alpha) = ((self.x.as_mut_slice(), n), (self.alpha_x.as_mut_slice(), n));
+        self.half.for_each(x, alpha, |b, x, alpha, work| {
+            b.pass(columns(z, b.first, b.q), None, &mut work.tile, &mut Keep { z: &mut *x, p: n, height: n });
+            then(b.a, x, alpha);
         });
     }
 }
 
-impl<V: Scalar, T: Scalar> Method<T> for Admm<'_, V, T> {
+impl<T: Scalar> Method<T> for Admm<'_, T> {
     fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
         rescale(factors, &self.order, T::ONE / self.root);
         for _ in 0..steps {
@@ -155,15 +159,15 @@ fn copy_rows<T: Scalar>(m: &Mat<T>, first: usize, count: usize, rows: &mut [T]) 
     }
 }
 
-/// Updates X and α for one column: `x` holds YZ on entry and X + α/ρ on return.
-fn x_step<V: Scalar, T: Scalar>(v: &[V], unit: T, rho: T, x: &mut [T], alpha: &mut [T]) {
+/// Updates X and α for some columns: `x` holds YZ on entry and X + α/ρ on return.
+fn x_step<T: Scalar>(v: &[T], unit: T, rho: T, x: &mut [T], alpha: &mut [T]) {
     let (two, four_rho) = (T::from_f64(2.0), T::from_f64(4.0) * rho / unit);
     kernel::simd(
         #[inline(always)]
         || {
             for ((x, alpha), v) in x.iter_mut().zip(alpha).zip(v) {
                 let b = rho * *x - *alpha - T::ONE;
-                let next = (b + (b * b + four_rho * T::from_f64(v.to_f64())).sqrt()) / (two * rho);
+                let next = (b + (b * b + four_rho * *v).sqrt()) / (two * rho);
                 *alpha += rho * (next - *x);
                 *x = next + *alpha / rho;
             }

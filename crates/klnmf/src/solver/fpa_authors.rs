@@ -21,7 +21,7 @@
 
 use super::method::{Built, Method, Pair};
 use super::{Setup, Side, Store, Update};
-use crate::block::{Block, DictionaryParts, HalfProblem, MOST_COLUMNS, Terms, Work};
+use crate::block::{Block, HalfProblem, MOST_COLUMNS, Work};
 use crate::kernel::{DualStep, Keep};
 use crate::linalg::{gram, spectral_norm};
 use crate::matrix::{Mat, transpose_into};
@@ -49,9 +49,7 @@ pub fn fpa_authors<'a, T: Scalar, S: Scalar>(
     printed: bool,
 ) -> Built<'a, S> {
     let (n, m, r, update) = (factors.wt.cols(), factors.h.cols(), factors.h.rows(), setup.settings.update);
-    let halves = setup.problem.halves.each_ref().map(|half| {
-        HalfProblem::new(half.blocks(), &setup.problem.pool, r, DictionaryParts::default(), Terms::default())
-    });
+    let halves = [Side::H, Side::W].map(|side| setup.problem.plain_half(side, r));
     let chi = [Mat::try_zeros(n, m)?, Mat::try_zeros(m, n)?];
     let order = update.order(if printed { Side::W } else { Side::H });
     let switches = printed && update == Update::Both;

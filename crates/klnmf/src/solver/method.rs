@@ -219,7 +219,7 @@ impl<'a, S: Scalar> Local<'a, S> {
         prior: Option<Prior>,
     ) -> Self {
         let half = |side: Side, held| {
-            let (data, terms) = (problem.halves[side as usize].blocks(), Terms { held, ..Terms::default() });
+            let (data, terms) = (problem.blocks(side), Terms { held, ..Terms::default() });
             HalfProblem::new(data, &problem.pool, r, parts, terms)
         };
         let halves = [half(Side::H, 0), half(Side::W, held)];

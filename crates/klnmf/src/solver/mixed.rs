@@ -7,6 +7,7 @@
 
 use super::method::{Built, Method, Pair};
 use super::{Setup, Store, Update, build};
+use crate::block::Nonzero;
 use crate::factorize::{Info, Precision};
 use crate::{Result, Scalar, Solver, kernel};
 use rayon::prelude::*;
@@ -65,8 +66,8 @@ fn prepare<T: Scalar>(setup: &Setup<'_, T>, factors: &mut Pair<T>) -> bool {
     normal.scale(&factors.scales(0));
     let in_range = |x: &T| *x == T::ZERO || RANGE.contains(&x.to_f64());
     let all = |numbers: &[T]| numbers.par_chunks(1 << 16).all(|chunk| chunk.iter().all(in_range));
-    let (least, most) = problem.range;
-    let fit = || most == 0.0 || (RANGE.contains(&least) && RANGE.contains(&most));
+    let Nonzero { count, least, most } = problem.nonzero;
+    let fit = || count == 0 || (RANGE.contains(&least) && RANGE.contains(&most));
     let fit = || fit() && all(normal.wt.as_slice()) && all(normal.h.as_slice());
     let fit = problem.pool.run(fit);
     if fit {

@@ -164,9 +164,10 @@ pub fn topics<'a>(
     mut watch: impl FnMut(&TopicInfo) -> ControlFlow<()>,
 ) -> Result<TopicModel> {
     settings.validate()?;
+    let v = v.into();
     let problem = Problem::new(v, settings.threads)?;
     let (w, h) = problem.init(k, &plain_settings(settings))?;
-    fit(&problem, w, h, settings, &mut watch)
+    fit(v, &problem, w, h, settings, &mut watch)
 }
 
 /// [`topics`] from given factors: those of an earlier model, from [`to_poisson`], or a start of your own.
@@ -178,11 +179,13 @@ pub fn topics_from<'a>(
     watch: &mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
 ) -> Result<TopicModel> {
     settings.validate()?;
-    fit(&Problem::new(v, settings.threads)?, w, h, settings, watch)
+    let v = v.into();
+    fit(v, &Problem::new(v, settings.threads)?, w, h, settings, watch)
 }
 
-/// Fits topics to a prepared V.
+/// Fits topics to V, which is also given prepared.
 fn fit(
+    v: Matrix<'_, f64>,
     problem: &Problem<'_, f64>,
     w: Mat<f64>,
     h: Mat<f64>,
@@ -216,9 +219,9 @@ fn fit(
     to_distributions(&mut topics);
     // Weights are computed even after an interruption: topics alone do not describe the documents.
     let convex = TopicSettings { time_limit: None, stop: None, ..settings.clone() };
-    let weights = problem.pool.run(|| topic_weights(problem.matrix(), &topics, &convex, &|_| ()))?;
+    let weights = problem.pool.run(|| topic_weights(v, &topics, &convex, &|_| ()))?;
     let mut model = TopicModel { topics, weights, iterations, status };
-    model.sort(problem.halves[0].sums());
+    model.sort(problem.blocks::<f64>(Side::H).sums());
     Ok(model)
 }
 

@@ -4,34 +4,43 @@
 //! α = ω∘a is V with zeros for missing entries, and c = Kᵀω replaces Kᵀ1.
 
 use super::column_data::panel_width;
-use super::{Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Load, Terms};
+use super::{Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Load, Nonzero, Storage, Terms};
 use crate::compiled::Compiled;
 use crate::cost::Cost;
 use crate::parallel::Pool;
 use crate::solver::method::{Column, HalfStep, half_step};
-use crate::{DecomposeSettings, Mat, Scalar, decompose};
+use crate::{DecomposeSettings, Mat, Problem, Scalar, Settings, Solver, decompose};
 use std::ops::Range;
 
-/// α and ω, column after column, and Σα of the columns.
-pub struct Masked<S> {
-    pub rows: usize,
-    pub alpha: Vec<S>,
-    pub omega: Vec<S>,
-    pub sums: Vec<f64>,
+/// α and ω, and Σα of the columns.
+pub struct Masked {
+    alpha: Mat<f64>,
+    omega: Mat<f64>,
+    sums: Vec<f64>,
 }
 
-impl<S: Scalar> Blocks<S> for Masked<S> {
+impl Masked {
+    fn new(alpha: Mat<f64>, omega: Mat<f64>) -> Self {
+        Self { sums: alpha.col_sums(), alpha, omega }
+    }
+}
+
+impl<S: Scalar> Blocks<S> for Masked {
     fn shape(&self) -> (usize, usize) {
-        (self.rows, self.sums.len())
+        (self.alpha.rows(), self.alpha.cols())
     }
     fn sums(&self) -> &[f64] {
         &self.sums
     }
+    fn nonzero(&self) -> Nonzero {
+        let positive = self.alpha.as_slice().iter().filter(|a| **a > 0.0);
+        positive.fold(Nonzero::NONE, |all, a| all.and(Nonzero { count: 1, least: *a, most: *a }))
+    }
     fn panel(&self, arrays: bool, threads: usize) -> usize {
-        panel_width(self.rows, self.sums.len(), arrays, threads)
+        panel_width(self.alpha.rows(), self.alpha.cols(), arrays, threads)
     }
     fn most_rows(&self) -> usize {
-        self.rows
+        self.alpha.rows()
     }
     fn gathers(&self) -> bool {
         false
@@ -43,13 +52,15 @@ impl<S: Scalar> Blocks<S> for Masked<S> {
         room: &mut Load<S>,
         f: &mut dyn FnMut(&Block<'_, S>),
     ) {
-        let (p, q, r) = (self.rows, cols.len(), dictionary.r);
+        let (p, q, r) = (self.alpha.rows(), cols.len(), dictionary.r);
         let here = cols.start * p..cols.end * p;
-        let block = dictionary.block(cols.start, &self.alpha[here.clone()], &self.sums[cols]);
+        let [alpha, omega] = [&self.alpha, &self.omega]
+            .map(|m| m.as_slice()[here.clone()].iter().map(|x| S::from_f64(*x)).collect::<Vec<S>>());
+        let block = dictionary.block(cols.start, &alpha, &self.sums[cols]);
         room.c.clear();
         room.c.resize(r * q, S::ZERO);
         let packed = block.packed.expect("a dictionary for dense columns is packed");
-        packed.multiply_transposed(&(0..p), &self.omega[here], q, &mut room.c);
+        packed.multiply_transposed(&(0..p), &omega, q, &mut room.c);
         f(&Block { cost: Cost { c: &room.c, stride: r, ..block.cost }, ..block });
     }
 }
@@ -64,7 +75,7 @@ fn missing_entries_do_not_count() {
     let v = Mat::from_fn(n, m, |i, j| (9.0 * number(i * 101 + j * 53)).floor());
     let alpha = Mat::from_fn(n, m, |i, j| if seen(i, j) { v[(i, j)] } else { 0.0 });
     let omega = Mat::from_fn(n, m, |i, j| f64::from(u8::from(seen(i, j))));
-    let data = Masked { rows: n, sums: alpha.col_sums(), alpha: alpha.into_vec(), omega: omega.into_vec() };
+    let data = Masked::new(alpha, omega);
     let (pool, parts) = (Pool::new(2).unwrap(), DictionaryParts { shares: true, atoms: true, arrays: true });
     let mut half = HalfProblem::new(&data, &pool, r, parts, Terms::default());
     let settings = DecomposeSettings { tol: 1e-12, ..DecomposeSettings::default() };
@@ -80,8 +91,46 @@ fn missing_entries_do_not_count() {
         let step: &dyn HalfStep<f64> = <f64 as Compiled>::half_step(name).unwrap();
         let mut x = Mat::from_fn(r, m, |_, _| 1.0);
         let mut columns = vec![Column::default(); m];
-        half_step(&mut half, step, &w.transpose(), &mut x, &mut columns, count, false);
+        half_step::<f64>(&mut half, step, &w.transpose(), &mut x, &mut columns, count, false);
         let found = half_step(&mut half, step, &w.transpose(), &mut x, &mut columns, 1, true);
         assert!((found - want).abs() < 1e-6 * want, "{name}: {found} for {want}");
+    }
+}
+
+/// A problem accepts such a storage, and every method for both factors works on it.
+#[test]
+fn factorisation_with_missing_entries() {
+    let (n, m, r) = (30, 70, 3);
+    let number = |i: usize| ((i * 7919 + 13) % 1009) as f64 / 1009.0;
+    let (w, h) = (
+        Mat::from_fn(n, r, |i, k| number(i * 31 + k * 977)),
+        Mat::from_fn(r, m, |k, j| 50.0 * number(j * 57 + k * 331)),
+    );
+    let model = |w: &Mat<f64>, h: &Mat<f64>, i, j| (0..r).map(|k| w[(i, k)] * h[(k, j)]).sum::<f64>();
+    let seen = |i: usize, j: usize| !(i * 5 + j * 3).is_multiple_of(7);
+    let alpha = Mat::from_fn(n, m, |i, j| if seen(i, j) { model(&w, &h, i, j) } else { 0.0 });
+    let omega = Mat::from_fn(n, m, |i, j| f64::from(u8::from(seen(i, j))));
+    let halves = [alpha.clone(), alpha.transpose()].into_iter().zip([omega.clone(), omega.transpose()]);
+    let halves: Vec<Box<dyn Storage>> =
+        halves.map(|(a, o)| Box::new(Masked::new(a, o)) as Box<dyn Storage>).collect();
+    let problem = Problem::<f64>::of(Pool::new(2).unwrap(), halves.try_into().ok().unwrap()).unwrap();
+    for solver in [Solver::Auto, Solver::Mu, Solver::Mue, Solver::Newton, Solver::Fpa, Solver::Simplex] {
+        let settings = Settings { solver, max_iter: 2000, tol: 1e-9, ..Settings::default() };
+        let found = problem.factorize(r, &settings).unwrap();
+        let term = |i, j| {
+            let (a, z): (f64, f64) = (alpha[(i, j)], model(&found.w, &found.h, i, j));
+            if a > 0.0 { a * (a / z).ln() - a + z } else { z }
+        };
+        let of = |(i, j)| if seen(i, j) { term(i, j) } else { 0.0 };
+        let places = || (0..n).flat_map(|i| (0..m).map(move |j| (i, j)));
+        let divergence: f64 = places().map(of).sum();
+        let info = &found.info;
+        assert!((info.divergence - divergence).abs() < 1e-9 * info.sum, "{solver}: {info:?} {divergence}");
+        // The observed entries have an exact factorisation. It determines the missing ones.
+        assert!(divergence < 1e-6 * info.sum, "{solver}: {divergence}");
+        let error =
+            |(i, j): (usize, usize)| (model(&found.w, &found.h, i, j) / model(&w, &h, i, j)).ln().abs();
+        let missing = places().filter(|&(i, j)| !seen(i, j));
+        assert!(missing.map(error).fold(0.0, f64::max) < 1e-2, "{solver}");
     }
 }
