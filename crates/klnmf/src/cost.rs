@@ -32,7 +32,7 @@ use crate::simplex::{LANES, Projection};
 /// G(x) = cᵀx + ½μ‖x‖² for some columns, and the number of their held weights.
 #[derive(Clone, Copy)]
 pub struct Cost<'a, S> {
-    /// c: r numbers for all columns, or r for each.
+    /// c: r numbers for all columns, perhaps several times, or r for each column.
     pub c: &'a [S],
     /// Distance between the c of two consecutive columns: 0 or r.
     pub stride: usize,
@@ -123,9 +123,22 @@ impl<S: Scalar> Cost<'_, S> {
     /// happens only if Kx has underflowed. A weight below the smallest normal number divided by the machine
     /// epsilon (1e-292 in f64, 1e-31 in f32) becomes zero: it is converging to zero, and subnormal numbers
     /// are slow.
+    ///
+    /// `x` holds some columns from `column` on.
     pub fn multiply(&self, column: usize, x: &mut [S], g: &[S]) {
-        let c = &self.of(column)[self.held..];
-        let (x, g, ridge) = (&mut x[self.held..], &g[self.held..], self.ridge);
+        let here = &self.c[column * self.stride..];
+        if self.held == 0 && here.len() >= x.len() {
+            return self.multiply_weights(x, g, here);
+        }
+        for (c, (x, g)) in x.chunks_mut(self.r).zip(g.chunks(self.r)).enumerate() {
+            let (held, c) = (self.held, self.of(column + c));
+            self.multiply_weights(&mut x[held..], &g[held..], &c[held..]);
+        }
+    }
+
+    /// The update of weights with these c.
+    fn multiply_weights(&self, x: &mut [S], g: &[S], c: &[S]) {
+        let ridge = self.ridge;
         let (four, two) = (S::from_f64(4.0), S::from_f64(2.0));
         simd(
             #[inline(always)]

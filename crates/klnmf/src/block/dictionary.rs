@@ -1,6 +1,6 @@
 //! The fixed factor of a half-step.
 
-use super::{Block, padded};
+use super::{Block, MOST_COLUMNS, padded};
 use crate::cost::Cost;
 use crate::kernel::{Aligned, Isa, Packed, SparseRows};
 use crate::parallel::Pool;
@@ -45,7 +45,7 @@ pub struct Dictionary<S> {
     atoms: Aligned<S>,
     /// Kᵀ1.
     k_sum: Vec<S>,
-    /// c = Kᵀ1 + λ.
+    /// c = Kᵀ1 + λ, once for each column of a block, so that an update can run over all of them.
     c: Vec<S>,
     /// K(1/Kᵀ1): for every row, its shares of all atoms, summed.
     pub(super) shares: Vec<S>,
@@ -64,7 +64,7 @@ impl<S: Scalar> Dictionary<S> {
             packed: (!gathers).then(|| Packed::new(Isa::get(), p, r)),
             atoms: Aligned::zeros(if parts.atoms && !gathers { padded::<S>(p) * r } else { 0 }),
             k_sum: zeros(true, r),
-            c: zeros(true, r),
+            c: zeros(true, r * MOST_COLUMNS),
             shares: zeros(parts.shares, p),
         }
     }
@@ -94,8 +94,9 @@ impl<S: Scalar> Dictionary<S> {
         let (Self { r, terms, rows, stride, packed, atoms, k_sum, c, shares }, kt) = (self, kt.as_slice());
         let add_up = || {
             let sums = row_sums(kt, *r);
-            for ((k_sum, c), sum) in k_sum.iter_mut().zip(c).zip(&sums) {
-                (*k_sum, *c) = (S::from_f64(*sum), S::from_f64(*sum + terms.lasso));
+            k_sum.iter_mut().zip(&sums).for_each(|(k_sum, sum)| *k_sum = S::from_f64(*sum));
+            for c in c.chunks_exact_mut(*r) {
+                c.iter_mut().zip(&sums).for_each(|(c, sum)| *c = S::from_f64(*sum + terms.lasso));
             }
             set_shares(kt, sums, shares);
         };

@@ -36,6 +36,9 @@ pub enum Isa {
 }
 
 impl Isa {
+    /// Bytes of the vectors of AVX2.
+    pub const NARROW: usize = 32;
+
     /// The level in use: the one in `KLNMF_LEVEL`, or the widest if that is not a level of this processor.
     pub fn get() -> Self {
         static CHOSEN: OnceLock<Isa> = OnceLock::new();
@@ -115,6 +118,23 @@ impl Isa {
                 || work.run::<S::Wide512>(token),
             ),
         }
+    }
+
+    /// [`run_wide`](Self::run_wide) with registers of at most [`NARROW`](Self::NARROW) bytes.
+    #[inline(always)]
+    pub fn run_narrow<S: Scalar, W: Wide<S>>(self, work: W) -> W::Output {
+        let _token = match self {
+            Isa::Plain => return work.run::<S::Wide128>(()),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(token) => token,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(token) => *token,
+        };
+        #[cfg(target_arch = "x86_64")]
+        _token.vectorize(
+            #[inline(always)]
+            || work.run::<S::Wide256>(_token),
+        )
     }
 }
 

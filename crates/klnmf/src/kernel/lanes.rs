@@ -107,20 +107,20 @@ pub trait Lanes<S: Scalar>:
     #[inline(always)]
     fn sum_each(of: [Self; MOST]) -> Self {
         let mut all = [S::ZERO; MOST];
-        if Self::N < 8 {
-            for l in 0..Self::N {
-                all[l] = of[l].sum();
-            }
-        } else {
-            let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = of;
-            let sums = Self::sums([a, b, c, d, e, f, g, h]);
-            all.iter_mut().zip(sums).for_each(|(to, sum)| *to = S::from_f64(sum));
-            if Self::N == 16 {
-                let sums = Self::sums([i, j, k, l, m, n, o, p]);
-                all[8..].iter_mut().zip(sums).for_each(|(to, sum)| *to = S::from_f64(sum));
-            }
+        for l in 0..Self::N {
+            all[l] = of[l].sum();
         }
         Self::load(of[0].token(), &all, 0, Self::N)
+    }
+
+    /// The lane sums of four registers.
+    #[inline(always)]
+    fn sum_four(of: [Self; 4]) -> [S; 4] {
+        let mut sums = [S::ZERO; 4];
+        for l in 0..4 {
+            sums[l] = of[l].sum();
+        }
+        sums
     }
 
     /// The sum of the numbers, by halves, so that one wide register and two narrow ones give the same bits.

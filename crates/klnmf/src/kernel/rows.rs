@@ -2,7 +2,9 @@
 //!
 //! A register of entries at a time: the rows of K at these entries times x, the sum of each across its lanes,
 //! the map of these sums, and then the rows times the results, added to g. Nothing is copied, so this is the
-//! fastest way if a column is used once.
+//! fastest way if a column is used once. The registers of AVX-512 hold more numbers than most ranks fill, and
+//! with sixteen entries at a time the places of their rows would not fit into registers, so AVX2 is used
+//! there, too.
 
 // The kernels are loops over constant ranges that index several arrays at once.
 #![allow(clippy::needless_range_loop)]
@@ -58,12 +60,12 @@ impl<'a, S: Scalar> SparseRows<'a, S> {
 
     /// Numbers in a padded row of r weights.
     pub fn stride(r: usize) -> usize {
-        r.next_multiple_of(Isa::get().vector_bytes() / size_of::<S>())
+        r.next_multiple_of(Isa::get().vector_bytes().min(Isa::NARROW) / size_of::<S>())
     }
 
     /// z = Kx at every entry, t = map(z), and g = Kᵀt. x and g are r × q.
     pub fn pass(self, x: &[S], r: usize, g: &mut [S], map: &mut impl TileMap<S>) {
-        Isa::get().run_wide(RowPass { rows: self, x, r, g, map });
+        Isa::get().run_narrow(RowPass { rows: self, x, r, g, map });
     }
 }
 
@@ -97,7 +99,9 @@ impl<S: Scalar, F: TileMap<S>> RowPass<'_, S, F> {
     /// Processes all columns. `x` and `g` have as many registers as a row of K.
     #[inline(always)]
     fn columns<L: Lanes<S>>(self, token: L::Token, x: &mut [L], g: &mut [L]) {
-        let Self { rows: SparseRows { ptr, idx, k, stride }, x: all_x, r, g: all_g, map } = self;
+        let Self { rows: SparseRows { ptr, idx, k, .. }, x: all_x, r, g: all_g, map } = self;
+        // A constant in three of the four cases, which saves a multiplication for each entry.
+        let stride = x.len() * L::N;
         let (origin, far) = (ptr[0], size_of_val(k) > NEAR);
         for (c, ends) in ptr.windows(2).enumerate() {
             for v in 0..x.len() {
@@ -120,8 +124,11 @@ impl<S: Scalar, F: TileMap<S>> RowPass<'_, S, F> {
                 column.entries(token, &idx[at..end], at, end - at, x, g);
             }
             for v in 0..g.len() {
-                let live = r.saturating_sub(v * L::N).min(L::N);
-                g[v].store(all_g, c * r + v * L::N, live);
+                let at = c * r + v * L::N;
+                // A whole register, even if that reaches into the next column, which is written later: stores
+                // of a part are slow on some processors.
+                let live = if at + L::N <= all_g.len() { L::N } else { r.saturating_sub(v * L::N).min(L::N) };
+                g[v].store(all_g, at, live);
             }
         }
     }
@@ -146,14 +153,12 @@ impl<S: Scalar, F: TileMap<S>> Column<'_, S, F> {
         }
     }
 
-    /// The rows of up to a register of entries. Missing ones are replaced by the first.
+    /// The places of the rows of up to a register of entries in k. Missing ones are replaced by the first.
     #[inline(always)]
-    fn rows<L: Lanes<S>>(&self, idx: &[u32], live: usize) -> [*const S; MOST] {
-        let mut rows = [self.k.as_ptr(); MOST];
+    fn rows<L: Lanes<S>>(&self, idx: &[u32], live: usize) -> [usize; MOST] {
+        let mut rows = [0; MOST];
         for e in 0..L::N {
-            let i = idx[if e < live { e } else { 0 }] as usize;
-            // Safety: every row lies in k.
-            rows[e] = unsafe { self.k.as_ptr().add(i * self.stride) };
+            rows[e] = idx[if e < live { e } else { 0 }] as usize * self.stride;
         }
         rows
     }
@@ -171,38 +176,74 @@ impl<S: Scalar, F: TileMap<S>> Column<'_, S, F> {
     ) {
         let rows = self.rows::<L>(idx, live);
         let zero = L::splat(token, S::ZERO);
-        let mut z = L::splat(token, S::ONE);
-        if F::READS {
-            let mut sums = [zero; MOST];
-            for v in 0..x.len() {
-                for e in 0..L::N {
-                    // Safety: a row of K has as many registers as x.
-                    sums[e] = unsafe { L::read(token, rows[e].add(v * L::N)) }.mul_add(x[v], sums[e]);
-                }
+        let (mut z, mut t) = (L::splat(token, S::ONE), [S::ZERO; MOST]);
+        if F::READS && live == L::N {
+            z = L::sum_each(products::<S, L, MOST>(token, self.k.as_ptr(), &rows[..L::N], x));
+        } else if F::READS {
+            for first in (0..live).step_by(4) {
+                let four =
+                    L::sum_four(products::<S, L, 4>(token, self.k.as_ptr(), &rows[first..first + 4], x));
+                t[first..first + 4].copy_from_slice(&four);
             }
-            z = L::sum_each(sums);
-        }
-        let mut t = [S::ZERO; MOST];
-        if live < L::N {
             // Ones in place of the sums that do not count.
-            z.store(&mut t, 0, live);
             z = L::load(token, &t, 0, live);
+            t = [S::ZERO; MOST];
         }
         self.map.map(self.c, at, live, z).store(&mut t, 0, live);
+        let k = if x.len() > 1 { again(self.k.as_ptr()) } else { self.k.as_ptr() };
+        let t = again(t.as_ptr());
         for v in 0..g.len() {
             // Two sums, because in one each product would wait for the previous one.
             let (mut even, mut odd) = (zero, zero);
-            for e in (0..L::N).step_by(2) {
+            for e in (0..live).step_by(2) {
                 // Safety: a row of K has as many registers as g.
                 let (a, b) = unsafe {
-                    (L::read(token, rows[e].add(v * L::N)), L::read(token, rows[e + 1].add(v * L::N)))
+                    (L::read(token, k.add(rows[e] + v * L::N)), L::read(token, k.add(rows[e + 1] + v * L::N)))
                 };
-                even = a.mul_add(L::splat(token, t[e]), even);
-                odd = b.mul_add(L::splat(token, t[e + 1]), odd);
+                // Safety: t has a number for each entry.
+                let (t, u) = unsafe { (*t.add(e), *t.add(e + 1)) };
+                even = a.mul_add(L::splat(token, t), even);
+                odd = b.mul_add(L::splat(token, u), odd);
             }
             g[v] = g[v] + (even + odd);
         }
     }
+}
+
+/// The same address, which the compiler takes for another. So it loads the rows again for the second product,
+/// where it would otherwise keep them in registers and run out of these.
+#[inline(always)]
+fn again<S>(address: *const S) -> *const S {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let other;
+        // Safety: there is no instruction.
+        unsafe {
+            std::arch::asm!("/* {0} */", inlateout(reg) address => other,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        other
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    address
+}
+
+/// The products of x with up to `M` rows of k, register by register; their lanes are still to be summed.
+#[inline(always)]
+fn products<S: Scalar, L: Lanes<S>, const M: usize>(
+    token: L::Token,
+    k: *const S,
+    rows: &[usize],
+    x: &[L],
+) -> [L; M] {
+    let mut sums = [L::splat(token, S::ZERO); M];
+    for v in 0..x.len() {
+        for e in 0..rows.len() {
+            // Safety: a row of K has as many registers as x.
+            sums[e] = unsafe { L::read(token, k.add(rows[e] + v * L::N)) }.mul_add(x[v], sums[e]);
+        }
+    }
+    sums
 }
 
 #[cfg(test)]

@@ -166,6 +166,11 @@ x86_lanes!(F64x4, f64, Avx2, "Four numbers in double precision.", shr_const_u64x
         let high = avx._mm256_permute2f128_pd::<0x31>(a, b);
         Self(pulp::cast(avx._mm256_add_pd(low, high)), of[0].1)
     }
+
+    #[inline(always)]
+    fn sum_four([a, b, c, d]: [Self; 4]) -> [f64; 4] {
+        pulp::cast(Self::sum_each([a, b, c, d, a, a, a, a, a, a, a, a, a, a, a, a]).0)
+    }
 });
 x86_lanes!(F32x8, f32, Avx2, "Eight numbers in single precision.", shr_const_u32x8,
     (token, mask) => token.avx._mm256_movemask_ps(pulp::cast(mask)) != 0, {
@@ -177,5 +182,14 @@ x86_lanes!(F32x8, f32, Avx2, "Eight numbers in single precision.", shr_const_u32
         let low = avx._mm256_permute2f128_ps::<0x20>(a, b);
         let high = avx._mm256_permute2f128_ps::<0x31>(a, b);
         Self(pulp::cast(avx._mm256_add_ps(low, high)), of[0].1)
+    }
+
+    #[inline(always)]
+    fn sum_four([a, b, c, d]: [Self; 4]) -> [f32; 4] {
+        let avx = a.1.avx;
+        let ab = avx._mm256_hadd_ps(pulp::cast(a.0), pulp::cast(b.0));
+        let cd = avx._mm256_hadd_ps(pulp::cast(c.0), pulp::cast(d.0));
+        let [low, high]: [std::arch::x86_64::__m128; 2] = pulp::cast(avx._mm256_hadd_ps(ab, cd));
+        pulp::cast(a.1.sse._mm_add_ps(low, high))
     }
 });

@@ -31,15 +31,15 @@ impl<S: Scalar> HalfStep<S> for Mu {
         for step in 0..steps {
             let measure = measure && step == 0;
             b.evidence(x, measure, tile, evidence);
-            for (c, (x, g)) in x.chunks_mut(b.r).zip(evidence.g.chunks(b.r)).enumerate() {
-                if measure {
-                    columns[c].value = b.value(c, evidence.logs[c], x);
+            if measure {
+                for (c, (column, x)) in columns.iter_mut().zip(x.chunks(b.r)).enumerate() {
+                    column.value = b.value(c, evidence.logs[c], x);
                 }
-                if self.counts {
-                    x.iter_mut().zip(g).for_each(|(x, g)| *x *= *g);
-                } else {
-                    b.cost.multiply(c, x, g);
-                }
+            }
+            if self.counts {
+                x.iter_mut().zip(&evidence.g).for_each(|(x, g)| *x *= *g);
+            } else {
+                b.cost.multiply(0, x, &evidence.g);
             }
         }
     }
