@@ -11,6 +11,9 @@ use std::ops::Range;
 /// The most numbers in an array of the size of a panel, which bounds the workspace.
 const MOST_NUMBERS: usize = 1 << 17;
 
+/// The most columns in a panel, unless the dictionary is tall.
+const USUAL_COLUMNS: usize = 48;
+
 /// Rows from which a dictionary does not stay in cache.
 const TALL: usize = 1 << 15;
 
@@ -93,10 +96,11 @@ fn nonzero<T: Scalar>(values: &[T]) -> Nonzero {
 /// Columns in a panel of a dense matrix on `threads` threads; see [`Blocks::panel`].
 pub fn panel_width(rows: usize, cols: usize, arrays: bool, threads: usize) -> usize {
     // Several panels for every thread, in multiples of the columns that the kernels process together. Every
-    // panel reads the dictionary again. If that comes from memory, there are fewer panels, and arrays are
-    // kept for at least eight columns.
-    let fits = if arrays { (MOST_NUMBERS / rows.max(1)).clamp(8, MOST_COLUMNS) } else { MOST_COLUMNS };
-    let width = cols.div_ceil(threads * if rows < TALL { 4 } else { 2 });
+    // panel reads the dictionary again. If that comes from memory, there is one wide panel for every thread,
+    // and arrays are kept for at least eight columns.
+    let (panels, most) = if rows < TALL { (4, USUAL_COLUMNS) } else { (1, MOST_COLUMNS) };
+    let fits = if arrays { (MOST_NUMBERS / rows.max(1)).clamp(8, most) } else { most };
+    let width = cols.div_ceil(threads * panels);
     if cols >= 64 { width.next_multiple_of(8).min(fits) } else { width.clamp(1, fits) }
 }
 
@@ -126,7 +130,7 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
         let arrays = arrays || TypeId::of::<T>() != TypeId::of::<S>();
         let sparse = self.view().is_sparse();
         if sparse {
-            cols.div_ceil(64).clamp(1, MOST_COLUMNS)
+            cols.div_ceil(64).clamp(1, USUAL_COLUMNS)
         } else {
             panel_width(rows, cols, arrays, threads)
         }

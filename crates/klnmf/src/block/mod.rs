@@ -40,7 +40,7 @@ fn tile_rows(p: usize) -> usize {
 }
 
 /// The most columns in a block.
-pub const MOST_COLUMNS: usize = 48;
+pub const MOST_COLUMNS: usize = 96;
 
 /// The most sparse columns loaded together.
 pub const MOST_BLOCKS: usize = 8;
