@@ -1,6 +1,7 @@
 //! The pass over the rows of one column for a block of four weights, which computes gradient and Hessian.
 //!
-//! Fourteen partial sums stay in registers.
+//! Fourteen partial sums stay in registers if there are 32 of these. With 16 registers, tiles of the rows are
+//! passed twice: for the four sums of the gradient, and for the ten of the Hessian.
 
 use super::isa::Wide;
 use super::lanes::{Lanes, MOST};
@@ -77,6 +78,9 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
                 *now = L::load(token, sum, 0, L::N);
             }
         }
+        if L::N * size_of::<S>() < 64 {
+            return self.in_two_loops(token, d, floor, so_far);
+        }
         // Separate variables, because the compiler does not keep the whole array in registers.
         let [mut g0, mut g1, mut g2, mut g3, mut h00, mut h01, mut h02, mut h03, ..] = so_far;
         let [.., mut h11, mut h12, mut h13, mut h22, mut h23, mut h33] = so_far;
@@ -98,6 +102,59 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
             (h11, h12) = (u1.mul_add(k1, h11), u1.mul_add(k2, h12));
             (h13, h22) = (u1.mul_add(k3, h13), u2.mul_add(k2, h22));
             (h23, h33) = (u2.mul_add(k3, h23), u3.mul_add(k3, h33));
+        }
+        let new = [g0, g1, g2, g3, h00, h01, h02, h03, h11, h12, h13, h22, h23, h33];
+        for (sum, new) in self.sums.0.iter_mut().zip(new) {
+            new.store(sum, 0, L::N);
+        }
+    }
+}
+
+/// Registers in a tile that is passed twice.
+const TILE: usize = 32;
+
+impl<S: Scalar> BlockPass<'_, '_, S> {
+    /// The pass with few registers. `so_far` are the sums of earlier rows.
+    #[inline(always)]
+    fn in_two_loops<L: Lanes<S>>(self, token: L::Token, d: [L; B], floor: L, so_far: [L; B + H]) {
+        let Pass { a, z, before, k, .. } = self.pass;
+        let [mut g0, mut g1, mut g2, mut g3, mut h00, mut h01, mut h02, mut h03, ..] = so_far;
+        let [.., mut h11, mut h12, mut h13, mut h22, mut h23, mut h33] = so_far;
+        let mut u = [floor; TILE];
+        for start in (0..z.len()).step_by(TILE * L::N) {
+            let rows = start..(start + TILE * L::N).min(z.len());
+            let [b0, b1, b2, b3] = before.map(|atom| &atom[rows.clone()]);
+            let [k0, k1, k2, k3] = k.map(|atom| &atom[rows.clone()]);
+            let (z, a, n) = (&mut z[rows.clone()], &a[rows.clone()], rows.len());
+            let columns = z.chunks_exact_mut(L::N).zip(a.chunks_exact(L::N)).zip(&mut u);
+            let (b, k) = ([b0, b1, b2, b3], [k0, k1, k2, k3]);
+            for (((z, a), u), (before, k)) in columns.zip(four::<S, L>(&b, n).zip(four::<S, L>(&k, n))) {
+                let now = moved(L::load(token, z, 0, L::N), d, before).max(floor);
+                now.store(z, 0, L::N);
+                let inverse = now.reciprocal();
+                let t = L::load(token, a, 0, L::N) * inverse;
+                *u = t * inverse;
+                (g0, g1) = (
+                    L::load(token, k.0.0, 0, L::N).mul_add(t, g0),
+                    L::load(token, k.0.1, 0, L::N).mul_add(t, g1),
+                );
+                (g2, g3) = (
+                    L::load(token, k.1.0, 0, L::N).mul_add(t, g2),
+                    L::load(token, k.1.1, 0, L::N).mul_add(t, g3),
+                );
+            }
+            for (u, k) in u.iter().zip(four::<S, L>(&k, n)) {
+                let (k0, k1) = (L::load(token, k.0.0, 0, L::N), L::load(token, k.0.1, 0, L::N));
+                let (k2, k3) = (L::load(token, k.1.0, 0, L::N), L::load(token, k.1.1, 0, L::N));
+                let u0 = k0 * *u;
+                (h00, h01) = (u0.mul_add(k0, h00), u0.mul_add(k1, h01));
+                (h02, h03) = (u0.mul_add(k2, h02), u0.mul_add(k3, h03));
+                let u1 = k1 * *u;
+                (h11, h12, h13) = (u1.mul_add(k1, h11), u1.mul_add(k2, h12), u1.mul_add(k3, h13));
+                let u2 = k2 * *u;
+                (h22, h23) = (u2.mul_add(k2, h22), u2.mul_add(k3, h23));
+                h33 = (k3 * *u).mul_add(k3, h33);
+            }
         }
         let new = [g0, g1, g2, g3, h00, h01, h02, h03, h11, h12, h13, h22, h23, h33];
         for (sum, new) in self.sums.0.iter_mut().zip(new) {
