@@ -92,8 +92,7 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
             let inverse = now.reciprocal();
             let t = L::load(token, a, 0, L::N) * inverse;
             let u = t * inverse;
-            let (k0, k1) = (L::load(token, k.0.0, 0, L::N), L::load(token, k.0.1, 0, L::N));
-            let (k2, k3) = (L::load(token, k.1.0, 0, L::N), L::load(token, k.1.1, 0, L::N));
+            let [k0, k1, k2, k3] = load_four::<S, L>(token, k);
             (g0, g1) = (k0.mul_add(t, g0), k1.mul_add(t, g1));
             (g2, g3) = (k2.mul_add(t, g2), k3.mul_add(t, g3));
             let (u0, u1, u2, u3) = (k0 * u, k1 * u, k2 * u, k3 * u);
@@ -123,29 +122,22 @@ impl<S: Scalar> BlockPass<'_, '_, S> {
         let mut u = [floor; TILE];
         for start in (0..z.len()).step_by(TILE * L::N) {
             let rows = start..(start + TILE * L::N).min(z.len());
-            let [b0, b1, b2, b3] = before.map(|atom| &atom[rows.clone()]);
-            let [k0, k1, k2, k3] = k.map(|atom| &atom[rows.clone()]);
+            let [before, k] = [*before, *k].map(|atoms| atoms.map(|atom| &atom[rows.clone()]));
             let (z, a, n) = (&mut z[rows.clone()], &a[rows.clone()], rows.len());
             let columns = z.chunks_exact_mut(L::N).zip(a.chunks_exact(L::N)).zip(&mut u);
-            let (b, k) = ([b0, b1, b2, b3], [k0, k1, k2, k3]);
-            for (((z, a), u), (before, k)) in columns.zip(four::<S, L>(&b, n).zip(four::<S, L>(&k, n))) {
+            let atoms = four::<S, L>(&before, n).zip(four::<S, L>(&k, n));
+            for (((z, a), u), (before, k)) in columns.zip(atoms) {
                 let now = moved(L::load(token, z, 0, L::N), d, before).max(floor);
                 now.store(z, 0, L::N);
                 let inverse = now.reciprocal();
                 let t = L::load(token, a, 0, L::N) * inverse;
                 *u = t * inverse;
-                (g0, g1) = (
-                    L::load(token, k.0.0, 0, L::N).mul_add(t, g0),
-                    L::load(token, k.0.1, 0, L::N).mul_add(t, g1),
-                );
-                (g2, g3) = (
-                    L::load(token, k.1.0, 0, L::N).mul_add(t, g2),
-                    L::load(token, k.1.1, 0, L::N).mul_add(t, g3),
-                );
+                let [k0, k1, k2, k3] = load_four::<S, L>(token, k);
+                (g0, g1) = (k0.mul_add(t, g0), k1.mul_add(t, g1));
+                (g2, g3) = (k2.mul_add(t, g2), k3.mul_add(t, g3));
             }
             for (u, k) in u.iter().zip(four::<S, L>(&k, n)) {
-                let (k0, k1) = (L::load(token, k.0.0, 0, L::N), L::load(token, k.0.1, 0, L::N));
-                let (k2, k3) = (L::load(token, k.1.0, 0, L::N), L::load(token, k.1.1, 0, L::N));
+                let [k0, k1, k2, k3] = load_four::<S, L>(token, k);
                 let u0 = k0 * *u;
                 (h00, h01) = (u0.mul_add(k0, h00), u0.mul_add(k1, h01));
                 (h02, h03) = (u0.mul_add(k2, h02), u0.mul_add(k3, h03));
@@ -216,6 +208,17 @@ fn four<'a, S: Scalar, L: Lanes<S>>(atoms: &[&'a [S]; B], n: usize) -> impl Iter
     a.chunks_exact(L::N).zip(b.chunks_exact(L::N)).zip(c.chunks_exact(L::N).zip(d.chunks_exact(L::N)))
 }
 
+/// Loads a register of each atom.
+#[inline(always)]
+fn load_four<S: Scalar, L: Lanes<S>>(token: L::Token, ((a0, a1), (a2, a3)): Four<'_, S>) -> [L; B] {
+    [
+        L::load(token, a0, 0, L::N),
+        L::load(token, a1, 0, L::N),
+        L::load(token, a2, 0, L::N),
+        L::load(token, a3, 0, L::N),
+    ]
+}
+
 /// Broadcasts each number to a register. An array's `map` might not be inlined.
 #[inline(always)]
 fn splat_all<S: Scalar, L: Lanes<S>>(token: L::Token, x: &[S; B]) -> [L; B] {
@@ -224,12 +227,9 @@ fn splat_all<S: Scalar, L: Lanes<S>>(token: L::Token, x: &[S; B]) -> [L; B] {
 
 /// Adds the change d of the weights of four atoms to z.
 #[inline(always)]
-fn moved<S: Scalar, L: Lanes<S>>(z: L, d: [L; B], ((a0, a1), (a2, a3)): Four<'_, S>) -> L {
-    let token = z.token();
-    let z = d[0].mul_add(L::load(token, a0, 0, L::N), z);
-    let z = d[1].mul_add(L::load(token, a1, 0, L::N), z);
-    let z = d[2].mul_add(L::load(token, a2, 0, L::N), z);
-    d[3].mul_add(L::load(token, a3, 0, L::N), z)
+fn moved<S: Scalar, L: Lanes<S>>(z: L, d: [L; B], atoms: Four<'_, S>) -> L {
+    let [a0, a1, a2, a3] = load_four::<S, L>(z.token(), atoms);
+    d[3].mul_add(a3, d[2].mul_add(a2, d[1].mul_add(a1, d[0].mul_add(a0, z))))
 }
 
 #[cfg(test)]

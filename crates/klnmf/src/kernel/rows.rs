@@ -220,7 +220,7 @@ fn again<S>(address: *const S) -> *const S {
         // Safety: there is no instruction.
         unsafe {
             std::arch::asm!("/* {0} */", inlateout(reg) address => other,
-                options(pure, nomem, nostack, preserves_flags));
+                options(pure, readonly, nostack, preserves_flags));
         }
         other
     }
