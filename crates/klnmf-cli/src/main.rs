@@ -9,6 +9,7 @@ mod interrupt;
 mod names;
 mod new_folder;
 mod out_folder;
+mod outputs;
 mod progress;
 mod summary;
 mod thumbnail;

@@ -208,8 +208,11 @@ impl Unfinished {
 /// How hidden names of a target begin. Long names are shortened, because file systems allow 255 bytes.
 fn hidden_prefix(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
-    let short: String =
-        name.char_indices().take_while(|(at, letter)| at + letter.len_utf8() <= 200).map(|(_, c)| c).collect();
+    let short: String = name
+        .char_indices()
+        .take_while(|(at, letter)| at + letter.len_utf8() <= 200)
+        .map(|(_, c)| c)
+        .collect();
     Some(format!(".{short}.klnmf-"))
 }
 

@@ -184,10 +184,7 @@ impl<'a, T: Scalar> Run<'a, T> {
 
     /// Runs until there is a reason to stop. `each` is called before every round and before the end, between
     /// two iterations, so that it can store [`Run::state`]. If it breaks, the run ends.
-    pub fn to_end_with(
-        self,
-        mut each: impl FnMut(&mut Self) -> ControlFlow<()>,
-    ) -> Result<Solution<T>> {
+    pub fn to_end_with(self, mut each: impl FnMut(&mut Self) -> ControlFlow<()>) -> Result<Solution<T>> {
         T::to_end(self, &mut each)
     }
 

@@ -1,5 +1,6 @@
 //! The verbs, one per file.
 
+mod checkpoint;
 mod decompose;
 mod demo;
 mod factorize;
@@ -174,8 +175,12 @@ pub fn thread_count(asked: usize) -> usize {
     if asked > 0 { asked } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
 }
 
-/// A duration in seconds from the command line.
+/// A duration from the command line: seconds, or a number with s, m or h after it.
 pub fn parse_seconds(text: &str) -> Result<std::time::Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
-    std::time::Duration::try_from_secs_f64(seconds).map_err(|_| "give a number of seconds ≥ 0".into())
+    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let in_units = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)));
+    let (number, unit) = in_units.unwrap_or((text, 1.0));
+    let number: f64 =
+        number.parse().map_err(|_| format!("{text:?} is not a number of seconds, or a time such as 10m"))?;
+    std::time::Duration::try_from_secs_f64(unit * number).map_err(|_| "give a number of seconds ≥ 0".into())
 }

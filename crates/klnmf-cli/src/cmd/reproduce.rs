@@ -47,7 +47,7 @@ pub struct Reproduce {
     /// What to run
     #[arg(value_enum, value_name = "EXPERIMENT", default_value = "all")]
     what: Vec<What>,
-    /// The folder for the report; it is made if it is not there
+    /// The folder for the report; it must be new, empty or of an earlier run
     #[arg(long, short, value_name = "FOLDER", default_value = "report")]
     out: PathBuf,
     /// Small sizes, all figures, a minute or two [this is the default]
@@ -146,8 +146,7 @@ impl Reproduce {
             let (used, name) = (path.is_none() || wanted.contains(&experiment), experiment.name());
             anyhow::ensure!(used, "--{option} is for the experiment {name}: name it, or all");
         }
-        let read: Vec<PathBuf> = self.faces.iter().chain(&self.music).chain(&self.counts).cloned().collect();
-        let folder = OutFolder::new(&self.out, &read, &["index.html", "README.md"])?;
+        let folder = OutFolder::new(&self.out, &["data", "index.html", "README.md", "figures"])?;
         let study = self.study();
         let tasks: Vec<Task> = wanted.iter().map(|e| study.load(*e)).collect::<anyhow::Result<_>>()?;
         folder.create()?;
