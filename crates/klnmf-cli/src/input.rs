@@ -56,11 +56,21 @@ pub fn check_memory<T: Scalar>(
     }
 }
 
-/// Bytes that can be allocated without swapping, on Linux.
+/// Bytes that can be allocated without swapping and within the limit of `ulimit -v`, on Linux.
 pub fn available_memory() -> Option<u128> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u128>().ok()? * 1024)
+    let free = number_in("/proc/meminfo", "MemAvailable:")? * 1024;
+    let limit = number_in("/proc/self/limits", "Max address space");
+    let left = limit
+        .zip(number_in("/proc/self/status", "VmSize:"))
+        .map(|(most, used)| most.saturating_sub(used * 1024));
+    Some(left.map_or(free, |left| left.min(free)))
+}
+
+/// The first number after a key in one of the system's files.
+fn number_in(file: &str, key: &str) -> Option<u128> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 /// Fails if both lists of row names are given and differ.

@@ -18,12 +18,14 @@ use std::time::{Duration, Instant};
 /// bounds how far its divergence is from the optimum. The result holds H and, for
 /// every column, divergence, gap and iterations. If the rows have names in both
 /// files, they are matched by name.
-///
-/// Examples:
-///   klnmf decompose catalogue.csv --dictionary signatures.csv --tol 1e-8
-///   klnmf decompose documents.npz --transpose --dictionary model.npz --simplex
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf decompose catalogue.csv --dictionary signatures.csv --tol 1e-8
+  klnmf decompose documents.npz --transpose --dictionary model.npz --simplex"
+)]
 pub struct Decompose {
     #[command(flatten)]
     data: Data,
@@ -82,6 +84,7 @@ impl Decompose {
         outputs::check(&inputs, &results, self.force)?;
         outputs::check_model_name("--out", &self.out())?;
         interrupt::nothing_to_save();
+        self.output.tell(|| format!("reading {}", self.data.path.display()));
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
         let Dictionary { w, parts, rows } = self.dictionary(&table)?;
@@ -99,6 +102,7 @@ impl Decompose {
         if self.simplex {
             onto_simplex(&mut found.h);
         }
+        self.output.tell(|| format!("writing {}", self.out().display()));
         let mut facts = self.facts(&found, &table, seconds);
         self.write(&table, w, parts, &found, &facts, command)?;
         facts.insert("command".into(), json!(command));

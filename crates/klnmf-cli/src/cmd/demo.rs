@@ -21,7 +21,13 @@ use std::time::Instant;
 /// each one with its time. Typed by hand with --force, it gives the same bytes. The folder
 /// then holds a page, index.html, with what was found beside the truth.
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf demo
+  klnmf demo --out elsewhere"
+)]
 pub struct Demo {
     /// Folder for the data, the models and the page
     #[arg(long, short, value_name = "FOLDER", default_value = "klnmf-demo")]

@@ -24,15 +24,17 @@ use std::time::Duration;
 /// start may end lower, so try several seeds. The run stops when both gaps are at
 /// most --tol times the sum of V, or at a limit. Ctrl-C saves the model so far; a
 /// second Ctrl-C quits at once. With --checkpoint a run that is killed can be resumed.
-///
-/// Examples:
-///   klnmf factorize counts.mtx.gz --rank 10
-///   klnmf factorize cells.npz --transpose --rank 20 --report report.html
-///   klnmf factorize V.npy --init V-r10.npz --rank 12                 more parts
-///   klnmf factorize V.npy --rank 50 --checkpoint run.npz
-///   klnmf factorize V.npy --rank 50 --resume run.npz --force         go on
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf factorize counts.mtx.gz --rank 10
+  klnmf factorize cells.npz --transpose --rank 20 --report report.html
+  klnmf factorize V.npy --init V-r10.npz --rank 12           # more parts
+  klnmf factorize V.npy --rank 50 --checkpoint run.npz
+  klnmf factorize V.npy --rank 50 --resume run.npz --force   # go on"
+)]
 pub struct Factorize {
     #[command(flatten)]
     data: Data,
@@ -119,6 +121,7 @@ impl Factorize {
         self.rank = self.rank.or(stored.as_ref().map(Checkpoint::rank));
         outputs::check(&self.data.files(), &self.outputs(), self.force)?;
         outputs::check_model_name("--out", &self.out())?;
+        self.output.tell(|| format!("reading {}", self.data.path.display()));
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
         if let Some(rank) = self.rank {
@@ -143,6 +146,7 @@ impl Factorize {
         let solution = run.to_end_with(|run| {
             if run.shows() {
                 progress::show(&bar, run.info());
+                self.output.tell(|| progress::line(run.info()));
                 trace.push(*run.info());
             }
             // The state is saved before the run ends, because the end scales the factors.
@@ -154,6 +158,7 @@ impl Factorize {
         drop(problem);
         let solution = input::about(&self.data, solution)?;
 
+        self.output.tell(|| format!("writing {}", self.out().display()));
         let mut facts = self.facts(&solution, v);
         self.write(&table, &solution, &trace, &facts, command)?;
         facts.insert("command".into(), json!(command));

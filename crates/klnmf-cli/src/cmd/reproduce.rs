@@ -9,6 +9,7 @@ use klnmf_paper::{
     EXPERIMENTS, Earlier, Experiment, Interrupted, Shown, Size, Study, Task, VERDICTS, Verdict,
 };
 use serde_json::{Map, Value, json};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -34,15 +35,17 @@ use std::process::ExitCode;
 ///   faces          r = 49; your images with --faces, else 256 generated ones
 ///   music          a spectrogram, r = 10; your recording with --music, else a generated one
 ///   topics         the simplex extension against EM; your counts with --counts, else generated ones
-///
-/// Examples:
-///   klnmf reproduce                                     all of it at small sizes, in a minute or two
-///   klnmf reproduce synthetic-nd --full                 one experiment with the paper's sizes
-///   klnmf reproduce faces --faces cbcl.npy --column-major --full
-///   klnmf reproduce music --music song.wav --full --out song/
-///   klnmf reproduce topics --counts newsgroups.npz --full
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf reproduce                                     # all of it at small sizes, in a minute or two
+  klnmf reproduce synthetic-nd --full                 # one experiment with the paper's sizes
+  klnmf reproduce faces --faces cbcl.npy --column-major --full
+  klnmf reproduce music --music song.wav --full --out song/
+  klnmf reproduce topics --counts newsgroups.npz --full"
+)]
 pub struct Reproduce {
     /// What to run
     #[arg(value_enum, value_name = "EXPERIMENT", default_value = "all")]
@@ -225,7 +228,7 @@ impl Reproduce {
     /// A line about the progress, for people.
     fn say(&self, line: &str) {
         if !self.output.quiet && !self.output.json {
-            eprintln!("{line}");
+            let _ = writeln!(std::io::stderr(), "{line}");
         }
     }
 

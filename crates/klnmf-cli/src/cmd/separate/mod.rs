@@ -37,6 +37,7 @@ impl Separate {
 
     fn work(&self, separator: &Separator, begun: Instant) -> anyhow::Result<ExitCode> {
         let folder = self.folder()?;
+        self.output.tell(|| "reading the recordings".into());
         let mut material = self.material()?;
         let rate = material.mix.rate();
         let stft = self.stft(rate)?;
@@ -64,7 +65,10 @@ impl Separate {
         let bar = progress::bar(steps, self.output.quiet);
         let watch = |step: Progress<'_>| match step {
             Progress::Frames(done) => bar.set_position(done as u64),
-            Progress::Iteration(info) => progress::show(&bar, info),
+            Progress::Iteration(info) => {
+                progress::show(&bar, info);
+                self.output.tell(|| progress::line(info));
+            }
             _ => {}
         };
         let sources = separator.separate(&mut material.mix, &stft, known.as_ref(), &watch, &mut results)?;

@@ -25,14 +25,16 @@ use std::time::{Duration, Instant};
 /// Reads WAV, FLAC, OGG/Vorbis and MP3. Writes a WAV file for every stem,
 /// model.npz, picture.svg, and index.html with players to the folder of --out. The
 /// folder appears when all results are complete; after Ctrl-C, with those so far.
-///
-/// Examples:
-///   klnmf separate song.wav --components 10
-///   klnmf separate duo.flac --train piano=piano.wav --train voice=voice.wav --save duo.npz --out duo
-///   klnmf separate other.mp3 --dictionary duo.npz --out other
-///   klnmf separate --demo --out demo
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf separate song.wav --components 10
+  klnmf separate duo.flac --train piano=piano.wav --train voice=voice.wav --save duo.npz --out duo
+  klnmf separate other.mp3 --dictionary duo.npz --out other
+  klnmf separate --demo --out demo"
+)]
 pub struct Separate {
     /// Recording to separate
     #[arg(value_name = "SOUND", required_unless_present = "demo", conflicts_with = "demo")]

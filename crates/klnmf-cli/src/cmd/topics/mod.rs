@@ -34,14 +34,16 @@ use std::time::{Duration, Instant};
 /// much higher the log-posterior of any other weights can be (the log-likelihood
 /// with --topic-prior 0). The topics are a local optimum; another seed may find
 /// better ones.
-///
-/// Examples:
-///   klnmf topics articles/ --topics 20
-///   klnmf topics abstracts.csv --column abstract --topics 30 --stop-words english
-///   klnmf topics counts.npz --vocabulary words.txt --topics 50 --out newsgroups
-///   klnmf topics new_articles/ --model articles-topics20/model.npz
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf topics articles/ --topics 20
+  klnmf topics abstracts.csv --column abstract --topics 30 --stop-words english
+  klnmf topics counts.npz --vocabulary words.txt --topics 50 --out newsgroups
+  klnmf topics new_articles/ --model articles-topics20/model.npz"
+)]
 pub struct Topics {
     #[command(flatten)]
     input: Input,
@@ -190,6 +192,7 @@ impl Topics {
             interrupt::something_to_save();
             bar.set_position(info.iteration as u64);
             bar.set_message(format!("objective {:.6e}", info.objective));
+            self.output.tell(|| format!("iteration {}  objective {:.6e}", info.iteration, info.objective));
             ControlFlow::Continue(())
         };
         let (held_out, start) = self.measure(&corpus, k, &settings, &mut watch)?;
