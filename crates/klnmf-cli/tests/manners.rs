@@ -84,7 +84,7 @@ fn no_color_is_obeyed() {
     let place = Place::new();
     let help = |variables: &[&str]| {
         let mut command = place.command("factorize --help");
-        variables.iter().for_each(|name| drop(command.env(name, "1")));
+        command.envs(variables.iter().map(|name| (name, "1")));
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
     assert!(help(&["CLICOLOR_FORCE"]).contains('\u{1b}'));

@@ -113,6 +113,9 @@ fn an_extreme_penalty_has_a_clear_end() {
             let output = shell(&place, &line.replace("--max-iter 5 ", ""));
             let text = String::from_utf8_lossy(&output.stdout).to_lowercase();
             assert!(!text.contains("nan"), "{line}: {text}");
+            if text.contains("infinite") {
+                assert!(text.contains("another --rho") && !text.contains("continue with"), "{line}: {text}");
+            }
             if !output.status.success() {
                 failed(&output, &line);
                 continue;

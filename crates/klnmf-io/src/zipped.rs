@@ -23,7 +23,7 @@ pub(crate) fn write(
     fill: impl FnOnce(&mut Zip<'_, '_>) -> io::Result<()>,
 ) -> Result<(), Error> {
     atomically(target, |out| {
-        let mut out = Patient { out, failure: None };
+        let mut out = Patient::new(out);
         let written = {
             let mut archive = Zip { zip: ZipWriter::new(&mut out) };
             fill(&mut archive).and_then(|()| archive.zip.finish()?.flush())
@@ -88,41 +88,112 @@ fn options(method: CompressionMethod, bytes: u64) -> SimpleFileOptions {
         .large_file(bytes > 0xf000_0000)
 }
 
-/// A writer that remembers its first error and then discards all data. Otherwise the zip library would try to
-/// close the archive when it is dropped, and print to standard error.
+/// A writer that remembers its first error and from then on only counts. Otherwise the zip library would try
+/// to close the archive when it is dropped, and print to standard error, or panic at a wrong position.
 pub(crate) struct Patient<W> {
     out: W,
     failure: Option<io::Error>,
+    /// The position and the length, if nothing had failed.
+    at: u64,
+    length: u64,
 }
 
 impl<W> Patient<W> {
-    /// The result, or `instead` if a write has failed.
-    fn keep<V>(&mut self, result: io::Result<V>, instead: V) -> io::Result<V> {
-        result.or_else(|why| {
-            self.failure.get_or_insert(why);
-            Ok(instead)
+    fn new(out: W) -> Self {
+        Self { out, failure: None, at: 0, length: 0 }
+    }
+
+    /// The result of an action on the file, or `instead` if it or an earlier one has failed.
+    fn attempt<V>(&mut self, action: impl FnOnce(&mut W) -> io::Result<V>, instead: V) -> V {
+        if self.failure.is_some() {
+            return instead;
+        }
+        action(&mut self.out).unwrap_or_else(|why| {
+            self.failure = Some(why);
+            instead
         })
     }
 }
 
 impl<W: Write> Write for Patient<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.failure.is_some() {
-            return Ok(bytes.len());
-        }
-        let result = self.out.write(bytes);
-        self.keep(result, bytes.len())
+        let written = self.attempt(|out| out.write(bytes), bytes.len());
+        self.at += written as u64;
+        self.length = self.length.max(self.at);
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let result = self.out.flush();
-        self.keep(result, ())
+        self.attempt(Write::flush, ());
+        Ok(())
     }
 }
 
 impl<W: Seek> Seek for Patient<W> {
     fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
-        let result = self.out.seek(to);
-        self.keep(result, 0)
+        let to_be = match to {
+            io::SeekFrom::Start(at) => at,
+            io::SeekFrom::Current(by) => self.at.saturating_add_signed(by),
+            io::SeekFrom::End(by) => self.length.saturating_add_signed(by),
+        };
+        self.at = self.attempt(|out| out.seek(to), to_be);
+        Ok(self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    /// A file on a disk with room for so many bytes.
+    struct Disk {
+        file: Cursor<Vec<u8>>,
+        room: u64,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            match self.file.position() + bytes.len() as u64 > self.room {
+                true => Err(io::ErrorKind::StorageFull.into()),
+                false => self.file.write(bytes),
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Seek for Disk {
+        fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+            self.file.seek(to)
+        }
+    }
+
+    /// Wherever the disk is full, the zip library neither panics nor hides the failure.
+    #[test]
+    fn a_full_disk_is_one_error() {
+        let (mut failed, mut whole) = (0, 0);
+        for room in 0..1500 {
+            let mut out = Patient::new(Disk { file: Cursor::new(Vec::new()), room });
+            {
+                let mut zip = ZipWriter::new(&mut out);
+                for (name, method) in [
+                    ("a", CompressionMethod::Stored),
+                    ("b", CompressionMethod::Deflated),
+                    ("c", CompressionMethod::Stored),
+                ] {
+                    zip.start_file(name, options(method, 300)).unwrap();
+                    zip.write_all(&[7; 300]).unwrap();
+                }
+                zip.finish().unwrap();
+            }
+            match out.failure {
+                Some(why) => failed += usize::from(why.kind() == io::ErrorKind::StorageFull),
+                None => whole += 1,
+            }
+        }
+        assert!(failed + whole == 1500 && failed > 600 && whole > 100, "{failed} {whole}");
     }
 }

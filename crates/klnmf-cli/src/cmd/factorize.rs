@@ -343,7 +343,9 @@ impl Factorize {
                 info.seconds
             );
             text += &certificate_text(info);
-            if matches!(solution.status, Status::IterationLimit | Status::TimeLimit) {
+            // No method can start from factors with infinite gaps.
+            let limited = matches!(solution.status, Status::IterationLimit | Status::TimeLimit);
+            if limited && info.gap_h.is_finite() {
                 let limit = if solution.status == Status::TimeLimit { "--time-limit" } else { "--max-iter" };
                 let how =
                     if self.solver == Solver::Auto { String::new() } else { ", or use --solver auto".into() };
@@ -373,8 +375,8 @@ impl Factorize {
 pub fn certificate_text(info: &Info) -> String {
     if !info.divergence.is_finite() || !info.gap_h.is_finite() {
         return format!(
-            "divergence   {:.8e}\ngaps         infinite: the model is zero where V is not; use solver fpa, \
-             or start from other factors\n",
+            "divergence   {:.8e}\ngaps         infinite: the model is zero where V is not; use --solver auto, \
+             another --rho, or other factors to start from\n",
             info.divergence
         );
     }
