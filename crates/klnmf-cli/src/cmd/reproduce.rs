@@ -1,6 +1,7 @@
 //! `klnmf reproduce`: the experiments of the paper, and a report to read beside it.
 
 use super::{Output, thread_count};
+use crate::new_folder::NewFolder;
 use crate::out_folder::OutFolder;
 use crate::{interrupt, progress, summary};
 use clap::builder::PossibleValue;
@@ -149,16 +150,23 @@ impl Reproduce {
             let (used, name) = (path.is_none() || wanted.contains(&experiment), experiment.name());
             anyhow::ensure!(used, "--{option} is for the experiment {name}: name it, or all");
         }
-        let folder = OutFolder::new(&self.out, &["data", "index.html", "README.md", "figures"])?;
+        OutFolder::new(&self.out, &["data", "index.html", "README.md", "figures"])?;
+        let mut folder = self.folder()?;
         let study = self.study();
         let tasks: Vec<Task> = wanted.iter().map(|e| study.load(*e)).collect::<anyhow::Result<_>>()?;
-        folder.create()?;
         let mut done = Vec::new();
         let mut interrupted = false;
         for (number, task) in tasks.iter().enumerate() {
             let label = format!("[{}/{}] {}", number + 1, tasks.len(), task.experiment.name());
-            match self.measure(&study, task, &label) {
-                Ok(one) => done.push(one),
+            match self.measure(&study, task, &label, &folder) {
+                Ok(one) => {
+                    if one.now {
+                        klnmf_paper::draw(&folder.path())?;
+                        folder.keep()?;
+                        folder = self.folder()?;
+                    }
+                    done.push(one);
+                }
                 Err(error) if error.is::<Interrupted>() => {
                     interrupted = true;
                     break;
@@ -166,13 +174,29 @@ impl Reproduce {
                 Err(error) => return Err(error),
             }
         }
-        let shown = klnmf_paper::draw(&self.out)?;
+        // An experiment that was interrupted may have begun to fill this one.
+        drop(folder);
+        let folder = self.folder()?;
+        folder.copy_target()?;
+        let shown = klnmf_paper::draw(&folder.path())?;
+        if !shown.verdicts.is_empty() {
+            folder.keep()?;
+        }
         for (experiment, damage) in &shown.left_out {
             let name = experiment.name();
             self.say(&format!("{name}: {damage}, so the report leaves it out; name it to measure it anew"));
         }
-        self.tell(&folder.file("index.html"), &done, &shown, interrupted)?;
+        self.tell(&self.out.join("index.html"), &done, &shown, interrupted)?;
         Ok(if interrupted { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+    }
+
+    /// The next state of the folder: as it is, with one more experiment. A killed run leaves it as it was
+    /// after the last finished experiment.
+    fn folder(&self) -> anyhow::Result<NewFolder> {
+        let own = |_: &Path| ["data/", "figures/", "index.html", "README.md"].map(str::to_owned).to_vec();
+        let folder = NewFolder::create(&self.out, true, &[], own)?;
+        folder.notes.iter().for_each(|note| self.output.note(note));
+        Ok(folder)
     }
 
     fn study(&self) -> Study {
@@ -196,8 +220,8 @@ impl Reproduce {
         }
     }
 
-    /// Runs an experiment unless its folder has it already.
-    fn measure(&self, study: &Study, task: &Task, label: &str) -> anyhow::Result<Done> {
+    /// Runs an experiment, and writes it to the new folder, unless the old one has it already.
+    fn measure(&self, study: &Study, task: &Task, label: &str, folder: &NewFolder) -> anyhow::Result<Done> {
         let experiment = task.experiment;
         match study.earlier(task) {
             Earlier::OtherSettings => {
@@ -215,6 +239,8 @@ impl Reproduce {
         const STEPS: usize = 10_000;
         let bar = progress::share(STEPS, label, self.output.quiet);
         let shown = bar.clone();
+        folder.copy_target()?;
+        let study = Study { out: folder.path(), ..study.clone() };
         let seconds = study.measure(task, &interrupt::flag(), move |doing, share| {
             shown.set_message(doing.to_owned());
             shown.set_position((STEPS as f64 * share) as u64);
