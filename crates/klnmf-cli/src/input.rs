@@ -5,7 +5,7 @@ use crate::summary::bytes;
 use anyhow::bail;
 use klnmf::{Matrix, Scalar};
 use klnmf_io::{Error, Table};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Reads the matrix of a verb. Errors name bad entries by their position in the file, so the check comes
 /// before the transposition.
@@ -32,44 +32,6 @@ pub fn about<V>(data: &Data, result: klnmf::Result<V>) -> anyhow::Result<V> {
     })
 }
 
-/// Fails before the work starts if a result could not be written, or would replace an input or another
-/// result.
-pub fn check_outputs(inputs: &[PathBuf], outputs: &[PathBuf]) -> anyhow::Result<()> {
-    let place = |path: &Path| {
-        std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or(path.into())
-    };
-    for (number, path) in outputs.iter().enumerate() {
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if !folder.is_dir() {
-            bail!(
-                "cannot write {}: the folder {} does not exist; create it first",
-                path.display(),
-                folder.display()
-            );
-        }
-        if path.is_dir() {
-            bail!("cannot write {}: it is a folder; give a file name", path.display());
-        }
-        if inputs.iter().any(|input| place(input) == place(path)) {
-            bail!("cannot write {}: it is an input; give another name", path.display());
-        }
-        let regular = !path.exists() || path.is_file();
-        if regular && outputs[..number].iter().any(|other| place(other) == place(path)) {
-            bail!("cannot write {} twice: give every result its own name", path.display());
-        }
-    }
-    Ok(())
-}
-
-/// Fails if the model's file name, given with `option`, has the extension of another format.
-pub fn check_model_name(option: &str, path: &Path) -> anyhow::Result<()> {
-    if path.extension().is_none_or(|e| e.eq_ignore_ascii_case("npz")) {
-        return Ok(());
-    }
-    let csv = if option == "--out" { ", or use --csv for CSV" } else { "" };
-    bail!("{option} {}: the result is a .npz file; give a name that ends in .npz{csv}", path.display())
-}
-
 /// Fails before the work starts if it cannot fit in the free memory, where the system reports that. V itself
 /// is already in memory; `more` bytes are needed beside those of a factorisation.
 pub fn check_memory<T: Scalar>(
@@ -94,11 +56,21 @@ pub fn check_memory<T: Scalar>(
     }
 }
 
-/// Bytes that can be allocated without swapping, on Linux.
+/// Bytes that can be allocated without swapping and within the limit of `ulimit -v`, on Linux.
 pub fn available_memory() -> Option<u128> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u128>().ok()? * 1024)
+    let free = number_in("/proc/meminfo", "MemAvailable:")? * 1024;
+    let limit = number_in("/proc/self/limits", "Max address space");
+    let left = limit
+        .zip(number_in("/proc/self/status", "VmSize:"))
+        .map(|(most, used)| most.saturating_sub(used * 1024));
+    Some(left.map_or(free, |left| left.min(free)))
+}
+
+/// The first number after a key in one of the system's files.
+fn number_in(file: &str, key: &str) -> Option<u128> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 /// Fails if both lists of row names are given and differ.

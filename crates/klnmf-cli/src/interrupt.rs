@@ -63,7 +63,7 @@ fn watch() -> Arc<AtomicBool> {
             remove_made();
             std::process::exit(EXIT_CODE.into());
         }
-        eprintln!("klnmf: stopping and saving the result so far; press Ctrl-C once more to quit at once");
+        crate::cmd::complain("stopping and saving the result so far; press Ctrl-C once more to quit at once");
     });
     flag
 }

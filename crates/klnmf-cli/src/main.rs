@@ -9,10 +9,13 @@ mod interrupt;
 mod names;
 mod new_folder;
 mod out_folder;
+mod outputs;
 mod progress;
+mod suggestion;
 mod summary;
 mod thumbnail;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -21,8 +24,9 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let line = format!("{error:#}").replace(['\n', '\r'], " ");
-            eprintln!("klnmf: {line}");
+            let line = format!("{error:#}{}", suggestion::for_error(&error)).replace(['\n', '\r'], " ");
+            // Standard error may be closed.
+            let _ = writeln!(std::io::stderr(), "klnmf: {line}");
             ExitCode::FAILURE
         }
     }

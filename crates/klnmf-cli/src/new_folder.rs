@@ -39,7 +39,8 @@ pub struct NewFolder {
 
 impl NewFolder {
     /// Begins a folder at `target`, which must not exist or must be empty. With `force`, a folder that holds
-    /// nothing but the files that `written` finds in it is replaced. `needed` are files that must not be in it.
+    /// nothing but what `written` finds in it is replaced: files, and folders, whose names end in a slash.
+    /// `needed` are files that must not be in it.
     pub fn create(
         target: &Path,
         force: bool,
@@ -62,9 +63,24 @@ impl NewFolder {
         Ok(Self { target: target.to_owned(), force, written, hidden, _lock, notes })
     }
 
+    /// The path of the new folder, until it is kept.
+    pub fn path(&self) -> PathBuf {
+        self.hidden.path().join(NEW)
+    }
+
     /// The path of a new file, until the folder is kept.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.hidden.path().join(NEW).join(name)
+        self.path().join(name)
+    }
+
+    /// Puts everything in it that the target holds. The files are the same ones on the disk, if it can do
+    /// that: a file that is written later is a new one, and the target keeps the old.
+    pub fn copy_target(&self) -> anyhow::Result<()> {
+        let cannot = || format!("cannot copy the folder {}", self.target.display());
+        if !exists(&self.target)? {
+            return Ok(());
+        }
+        copy_folder(&self.target, &self.path()).with_context(cannot)
     }
 
     /// Moves the folder into place. If that fails, the results stay where they are, and the error says where.
@@ -124,6 +140,20 @@ fn exists(target: &Path) -> anyhow::Result<bool> {
     }
 }
 
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, old, new) = (entry.file_type()?, entry.path(), to.join(entry.file_name()));
+        if kind.is_dir() {
+            fs::create_dir(&new)?;
+            copy_folder(&old, &new)?;
+        } else if kind.is_file() && fs::hard_link(&old, &new).is_err() {
+            fs::copy(&old, &new)?;
+        }
+    }
+    Ok(())
+}
+
 /// Fails if the current folder or one of these files is in the target.
 fn check_apart(target: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
     let (out, target) = (target.display(), fs::canonicalize(target)?);
@@ -151,8 +181,12 @@ fn check(target: &Path, folder: &Path, force: bool, written: fn(&Path) -> Vec<St
     }
     let written = written(folder);
     for entry in entries {
-        let (is_file, name) = (entry.file_type()?.is_file(), entry.file_name());
-        if !is_file || written.iter().all(|own| name != own.as_str()) {
+        let (kind, name) = (entry.file_type()?, entry.file_name());
+        let own = |own: &String| match own.strip_suffix('/') {
+            Some(folder) => kind.is_dir() && name == folder,
+            None => kind.is_file() && name == own.as_str(),
+        };
+        if !written.iter().any(own) {
             bail!(
                 "--out {out}: --force does not replace this folder, because klnmf did not write {} in it; \
                  give another, or move this away",

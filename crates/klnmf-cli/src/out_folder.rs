@@ -14,17 +14,30 @@ pub struct OutFolder {
 }
 
 impl OutFolder {
-    /// Fails if one of these files could not be written there, or is an input.
-    pub fn new(path: &Path, inputs: &[PathBuf], files: &[&str]) -> anyhow::Result<Self> {
-        if path.exists() && !path.is_dir() {
-            bail!("--out {}: it is a file; give the name of a folder", path.display());
+    /// Fails if the folder holds anything but results of an earlier run. Those have the names `own`, and a
+    /// run writes the first of them first.
+    pub fn new(path: &Path, own: &[&str]) -> anyhow::Result<Self> {
+        let (out, folder) = (path.display(), Self { path: path.to_owned(), made: Cell::new(false) });
+        match std::fs::symlink_metadata(path) {
+            Err(_) => return Ok(folder),
+            Ok(about) if about.is_symlink() => bail!("--out {out}: it is a link; give the folder itself"),
+            Ok(about) if !about.is_dir() => bail!("--out {out}: it is a file; give the name of a folder"),
+            Ok(_) => {}
         }
-        let folder = Self { path: path.to_owned(), made: Cell::new(false) };
-        if path.exists() {
-            let files: Vec<PathBuf> = files.iter().map(|name| folder.file(name)).collect();
-            crate::input::check_outputs(inputs, &files)?;
+        let entries = std::fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let entries = entries.with_context(|| format!("cannot read the folder {out}"))?;
+        let mut names = entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let left_over = |name: &String| name.starts_with('.') && name.contains(".klnmf-");
+        let begun = folder.file(own[0]).exists();
+        match names.find(|name| !left_over(name) && !(begun && own.contains(&name.as_str()))) {
+            Some(name) => bail!("--out {out}: klnmf did not write {name} in this folder; give another"),
+            None => Ok(folder),
         }
-        Ok(folder)
+    }
+
+    /// Whether it exists and is not empty.
+    pub fn is_used(&self) -> bool {
+        std::fs::read_dir(&self.path).is_ok_and(|mut entries| entries.next().is_some())
     }
 
     /// Creates the folder if it does not exist.

@@ -33,5 +33,14 @@ fn styled(steps: usize, quiet: bool, template: &str) -> ProgressBar {
 /// Shows the progress of a factorisation.
 pub fn show(bar: &ProgressBar, info: &Info) {
     bar.set_position(info.iteration as u64);
-    bar.set_message(format!("divergence {:.6e}  gap {:.1e}", info.divergence, info.relative_gap()));
+    bar.set_message(message(info));
+}
+
+/// The progress of a factorisation as a line of its own.
+pub fn line(info: &Info) -> String {
+    format!("iteration {}  {}  {:.1} s", info.iteration, message(info), info.seconds)
+}
+
+fn message(info: &Info) -> String {
+    format!("divergence {:.6e}  gap {:.1e}", info.divergence, info.relative_gap())
 }

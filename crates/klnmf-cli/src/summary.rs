@@ -1,5 +1,6 @@
 //! What a verb prints at the end: one JSON object or a few sentences.
 
+use anyhow::Context;
 use serde_json::{Map, Value, json};
 
 /// A number for JSON, which has no infinity: `null` stands for numbers that are not finite.
@@ -40,8 +41,8 @@ pub fn print_json(object: Map<String, Value>) -> anyhow::Result<()> {
 pub fn print(text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    printed.context("cannot print the result, but its files are complete")
 }
 
 /// A number of bytes in readable units.

@@ -45,7 +45,7 @@ fn bad_files_are_named() {
     place.write("zero.mtx", "%%MatrixMarket matrix coordinate real general\n0 0 0\n");
     place.fails("factorize zero.mtx --rank 2", 1, &["zero.mtx", "empty"]);
     place.write("w.csv", counts_csv(6, 7));
-    place.ok("factorize w.csv --rank 2");
+    place.ok("factorize w.csv --rank 2 --out model.npz --force");
     let model = std::fs::read(place.path("model.npz")).unwrap();
     for cut in [3, 50, model.len() / 2, model.len() - 3] {
         place.write("cut.npz", &model[..cut]);

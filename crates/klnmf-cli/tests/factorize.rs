@@ -7,7 +7,7 @@ use klnmf_io::read_model;
 fn one_command_gives_a_model_with_gaps() {
     let place = Place::new();
     place.write("v.csv", counts_csv(12, 20));
-    let text = place.ok("factorize v.csv --rank 3");
+    let text = place.ok("factorize v.csv --rank 3 --out model.npz --force");
     assert!(text.contains("gaps         changing W alone") && text.contains("model.npz"), "{text}");
     let model = read_model::<f64>(&place.path("model.npz")).unwrap();
     assert_eq!((model.w.rows(), model.w.cols(), model.h.cols()), (12, 3, 20));
@@ -20,7 +20,8 @@ fn one_command_gives_a_model_with_gaps() {
 fn json_has_the_promised_keys_and_true_numbers() {
     let place = Place::new();
     place.write("v.mtx", counts_mtx(12, 20));
-    let found = place.json("factorize v.mtx --rank 3 --seed 7 --threads 2 --max-iter 40");
+    let found =
+        place.json("factorize v.mtx --rank 3 --seed 7 --threads 2 --max-iter 40 --out model.npz --force");
     let keys = [
         "solver",
         "status",
@@ -64,7 +65,8 @@ fn json_has_the_promised_keys_and_true_numbers() {
     }
     // The recorded command gives the same model.
     let before = std::fs::read(place.path("model.npz")).unwrap();
-    place.ok(found["command"].as_str().unwrap().strip_prefix("klnmf ").unwrap());
+    let command = found["command"].as_str().unwrap().strip_prefix("klnmf ").unwrap();
+    place.ok(&format!("{command} --out model.npz --force"));
     assert!(before == std::fs::read(place.path("model.npz")).unwrap());
 }
 
@@ -73,7 +75,7 @@ fn the_number_of_parts_has_four_names() {
     let place = Place::new();
     place.write("v.csv", counts_csv(12, 20));
     let model = |option: &str| {
-        place.ok(&format!("factorize v.csv {option} 3 --max-iter 20"));
+        place.ok(&format!("factorize v.csv {option} 3 --max-iter 20 --out model.npz --force"));
         std::fs::read(place.path("model.npz")).unwrap()
     };
     let first = model("--rank");
@@ -93,7 +95,7 @@ fn parts_are_sorted_by_share() {
         model.w.col_sums().iter().zip(model.h.row_sums()).map(|(w, h)| w * h).collect()
     };
     for seed in 0..4 {
-        place.ok(&format!("factorize v.mtx -k 5 --seed {seed}"));
+        place.ok(&format!("factorize v.mtx -k 5 --seed {seed} --out model.npz --force"));
         let shares = shares("model.npz");
         assert!(shares.is_sorted_by(|a, b| a >= b), "{shares:?}");
     }
@@ -116,7 +118,7 @@ fn names_come_from_files_of_their_own() {
     place.write("rows.txt", "C>A\nC>G\nthe third, with a comma\n");
     place.write("columns.txt", "a\nb\nc\nd");
     let both = "--row-names rows.txt --column-names columns.txt";
-    place.ok(&format!("factorize v.mtx {both} -k 2 --csv out"));
+    place.ok(&format!("factorize v.mtx {both} -k 2 --csv out --out model.npz --force"));
     let model = read_model::<f64>(&place.path("model.npz")).unwrap();
     assert_eq!(model.row_names.unwrap(), ["C>A", "C>G", "the third, with a comma"]);
     assert_eq!(model.col_names.unwrap(), ["a", "b", "c", "d"]);
@@ -130,13 +132,13 @@ fn names_come_from_files_of_their_own() {
     );
     // The dictionary is matched by these names.
     place.write("w.csv", ",p,q\nC>G,1,2\n\"the third, with a comma\",3,4\nC>A,5,6\n");
-    place.ok(&format!("decompose v.mtx {both} --dictionary w.csv"));
+    place.ok(&format!("decompose v.mtx {both} --dictionary w.csv --out weights.npz --force"));
     assert_eq!(read_model::<f64>(&place.path("weights.npz")).unwrap().w[(0, 0)], 5.0);
     assert!(place.ok(&format!("info v.mtx {both}")).contains("of rows and columns"));
     let wrong = "--row-names columns.txt";
     for line in [
-        "factorize v.mtx -k 2",
-        "decompose v.mtx --dictionary w.csv",
+        "factorize v.mtx -k 2 --out model.npz --force",
+        "decompose v.mtx --dictionary w.csv --out weights.npz --force",
         "info v.mtx",
         "topics v.mtx -k 2 --out x",
     ] {
@@ -153,7 +155,7 @@ fn a_rank_above_the_smaller_side_is_noted() {
     let place = Place::new();
     place.write("v.csv", counts_csv(3, 20));
     let note = |line: &str| String::from_utf8(place.run(line).stderr).unwrap();
-    let told = note("factorize v.csv -k 4 --max-iter 5");
+    let told = note("factorize v.csv -k 4 --max-iter 5 --out model.npz --force");
     assert!(told.contains("rank 4 is above min(rows, columns) = 3") && told.lines().count() == 1, "{told}");
     assert_eq!(note("factorize v.csv -k 3 --max-iter 5"), "");
     assert_eq!(note("factorize v.csv -k 4 --max-iter 5 --quiet"), "");
@@ -167,7 +169,11 @@ fn a_signal_ends_the_reading() {
     // Nobody writes to this pipe, so that reading it never ends.
     assert!(std::process::Command::new("mkfifo").arg(place.path("v.csv")).status().unwrap().success());
     place.write("w.csv", counts_csv(3, 2));
-    for line in ["factorize v.csv -k 2", "decompose v.csv --dictionary w.csv", "topics v.csv --counts -k 2"] {
+    for line in [
+        "factorize v.csv -k 2 --out model.npz --force",
+        "decompose v.csv --dictionary w.csv --out weights.npz --force",
+        "topics v.csv --counts -k 2 --out topics --force",
+    ] {
         let mut child = place.command(line).spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(500));
         let pid = child.id().to_string();
@@ -192,7 +198,7 @@ fn the_model_has_the_bits_of_the_library() {
     let table = klnmf_io::read::<f64>(&place.path("v.mtx")).unwrap();
     let v = table.matrix.view();
     for (option, init) in [("random", klnmf::Init::Random), ("nndsvd", klnmf::Init::Nndsvd)] {
-        place.ok(&format!("factorize v.mtx --rank 3 --seed 5 --init {option}"));
+        place.ok(&format!("factorize v.mtx --rank 3 --seed 5 --init {option} --out model.npz --force"));
         let model = read_model::<f64>(&place.path("model.npz")).unwrap();
         let settings = klnmf::Settings { init, seed: 5, ..klnmf::Settings::default() };
         let (w, h) = klnmf::init(v, 3, &settings).unwrap();
@@ -218,7 +224,7 @@ fn any_number_of_threads_writes_the_same_bytes() {
         for precision in ["f32", "f64"] {
             let bytes = |threads: usize| {
                 place.ok(&format!(
-                    "factorize {file} --rank 4 --solver {solver} --precision {precision} --max-iter 30 --threads {threads}"
+                    "factorize {file} --rank 4 --solver {solver} --precision {precision} --max-iter 30 --threads {threads} --out model.npz --force"
                 ));
                 std::fs::read(place.path("model.npz")).unwrap()
             };
@@ -240,7 +246,7 @@ fn the_trace_repeats_the_authors_programs() {
             [("fpa", "fpa-authors"), ("mua", "mu-authors"), ("admm", "admm-authors --rho 5")]
         {
             place.ok(&format!(
-                "factorize {v} --init {w},{h} --solver {options} --max-iter 200 --tol 0 --trace trace.csv"
+                "factorize {v} --init {w},{h} --solver {options} --max-iter 200 --tol 0 --trace trace.csv --out model.npz --force"
             ));
             let trace = std::fs::read_to_string(place.path("trace.csv")).unwrap();
             let mut lines = trace.lines();
@@ -261,7 +267,7 @@ fn the_precision_is_the_one_of_the_work() {
     let place = Place::new();
     place.write("v.csv", counts_csv(12, 20));
     let used = |line: &str| {
-        let found = place.json(&format!("factorize {line} --rank 3"));
+        let found = place.json(&format!("factorize {line} --rank 3 --out model.npz --force"));
         let model = read_model::<f64>(&place.path("model.npz")).unwrap();
         let metadata: serde_json::Value = serde_json::from_str(&model.metadata).unwrap();
         assert_eq!(metadata["precision"], found["precision"], "{line}");
@@ -287,7 +293,7 @@ fn formats_agree() {
     place.write("v.csv", counts_csv(12, 20));
     place.write("v.mtx", counts_mtx(12, 20));
     let divergence = |file: &str| {
-        place.json(&format!("factorize {file} --rank 2 --max-iter 50 --tol 0"))["divergence"]
+        place.json(&format!("factorize {file} --rank 2 --max-iter 50 --tol 0 --out model.npz --force"))["divergence"]
             .as_f64()
             .unwrap()
     };
@@ -299,7 +305,7 @@ fn formats_agree() {
 fn transposing_swaps_names_and_shape() {
     let place = Place::new();
     place.write("v.csv", counts_csv(6, 9));
-    let found = place.json("factorize v.csv --transpose --rank 2");
+    let found = place.json("factorize v.csv --transpose --rank 2 --out model.npz --force");
     assert_eq!(found["shape"], serde_json::json!([9, 6]));
     assert_eq!(read_model::<f64>(&place.path("model.npz")).unwrap().row_names.unwrap()[8], "sample8");
 }
@@ -314,10 +320,10 @@ fn a_model_can_be_continued_and_grown() {
     assert_eq!(same["rank"], 4);
     assert!((same["divergence"].as_f64().unwrap() - first).abs() <= 1e-12 * first);
     let more =
-        place.json("factorize v.csv --init a.npz --rank 4 --out b.npz")["divergence"].as_f64().unwrap();
+        place.json("factorize v.csv --init a.npz --rank 4 --out c.npz")["divergence"].as_f64().unwrap();
     assert!(more < 0.9 * first, "{more} from {first}");
     let on =
-        place.json("factorize v.csv --init a.npz --max-iter 20 --out b.npz")["divergence"].as_f64().unwrap();
+        place.json("factorize v.csv --init a.npz --max-iter 20 --out d.npz")["divergence"].as_f64().unwrap();
     assert!(on <= first);
     place.fails("factorize v.csv --init a.npz --rank 1", 1, &["--rank 1", "can only grow"]);
 }
@@ -344,7 +350,9 @@ fn side_outputs_are_written() {
 fn a_time_limit_is_kept() {
     let place = Place::new();
     place.write("v.csv", counts_csv(60, 200));
-    let found = place.json("factorize v.csv --rank 20 --tol 0 --max-iter 1000000000 --time-limit 0.5");
+    let found = place.json(
+        "factorize v.csv --rank 20 --tol 0 --max-iter 1000000000 --time-limit 0.5 --out model.npz --force",
+    );
     assert_eq!(found["status"], "time_limit");
     assert!(found["seconds"].as_f64().unwrap() < 3.0);
 }

@@ -7,8 +7,8 @@ use klnmf_io::read_model;
 fn decompose_certifies_every_column() {
     let place = Place::new();
     place.write("v.csv", counts_csv(10, 15));
-    place.ok("factorize v.csv --rank 3 --max-iter 50");
-    let found = place.json("decompose v.csv --dictionary model.npz --tol 1e-8");
+    place.ok("factorize v.csv --rank 3 --max-iter 50 --out model.npz --force");
+    let found = place.json("decompose v.csv --dictionary model.npz --tol 1e-8 --out weights.npz --force");
     assert_eq!((found["status"].as_str(), found["unconverged"].as_u64()), (Some("converged"), Some(0)));
     let v = klnmf_io::read::<f64>(&place.path("v.csv")).unwrap();
     let model = read_model::<f64>(&place.path("weights.npz")).unwrap();
@@ -18,7 +18,7 @@ fn decompose_certifies_every_column() {
     let sum = v.matrix.view().sum();
     assert_eq!(found["sum"].as_f64(), Some(sum));
     assert!(found["relative_gap"].as_f64().unwrap() <= 1e-8);
-    assert_eq!(found["gap"].as_f64(), found["relative_gap"].as_f64().map(|gap| gap * sum));
+    assert_eq!(found["relative_gap"].as_f64(), found["gap"].as_f64().map(|gap| gap / sum));
     assert_eq!(found["command"], "klnmf decompose v.csv --dictionary model.npz --tol 1e-8");
     // It has one method, which has no name.
     assert!(["solver", "seed", "gap_w"].iter().all(|key| found.get(key).is_none()), "{found}");
@@ -34,8 +34,13 @@ fn dictionaries_are_matched_by_name() {
     place.write("v.csv", ",a,b\nx,1,2\ny,3,4\nz,5,6\n");
     place.write("w.csv", ",SBS1,SBS2\nx,1,0\ny,2,1\nz,3,5\n");
     place.write("turned.csv", ",SBS1,SBS2\nz,3,5\nx,1,0\ny,2,1\n");
-    let straight = place.json("decompose v.csv --dictionary w.csv --csv h.csv")["divergence"].clone();
-    assert_eq!(place.json("decompose v.csv --dictionary turned.csv")["divergence"], straight);
+    let straight =
+        place.json("decompose v.csv --dictionary w.csv --csv h.csv --out weights.npz --force")["divergence"]
+            .clone();
+    assert_eq!(
+        place.json("decompose v.csv --dictionary turned.csv --out turned.npz")["divergence"],
+        straight
+    );
     assert!(std::fs::read_to_string(place.path("h.csv")).unwrap().contains("\n\"SBS2\","));
     assert_eq!(read_model::<f64>(&place.path("weights.npz")).unwrap().part_names.unwrap(), ["SBS1", "SBS2"]);
     place.write("other.csv", ",SBS1\nx,1\ny,2\nq,3\n");
@@ -47,7 +52,7 @@ fn simplex_weights_sum_to_one_and_are_optimal() {
     let place = Place::new();
     place.write("v.csv", counts_csv(10, 15));
     place.write("w.csv", "3,1\n1,0\n2,2\n1,5\n1,1\n0,2\n4,1\n1,1\n2,7\n1,0\n");
-    place.ok("decompose v.csv --dictionary w.csv --simplex --tol 1e-9 --csv h.csv");
+    place.ok("decompose v.csv --dictionary w.csv --simplex --tol 1e-9 --csv h.csv --out weights.npz --force");
     let model = read_model::<f64>(&place.path("weights.npz")).unwrap();
     assert!(model.h.col_sums().iter().all(|s| (s - 1.0).abs() < 1e-9));
     assert!(model.w.col_sums().iter().all(|s| (s - 1.0).abs() < 1e-9));
@@ -78,7 +83,7 @@ fn info_states_the_memory_formula() {
     place.write("bad.csv", "1,-2\n0,0\n");
     let text = place.ok("info bad.csv");
     assert!(text.contains("1 rows, 0 columns") && text.contains("no: V[0, 1] = -2"), "{text}");
-    place.ok("factorize v.csv --rank 2");
+    place.ok("factorize v.csv --rank 2 --out model.npz --force");
     let text = place.ok("info model.npz");
     assert!(text.contains("klnmf model") && text.contains("klnmf factorize v.csv --rank 2"), "{text}");
 }
@@ -87,7 +92,7 @@ fn info_states_the_memory_formula() {
 fn info_is_aligned_with_six_digits() {
     let place = Place::new();
     place.write("v.csv", "0.1,0.2,1234567.891\n1,1,1\n0,0,1e-9\n");
-    place.ok("factorize v.csv --rank 2 --csv names --max-iter 5");
+    place.ok("factorize v.csv --rank 2 --csv names --max-iter 5 --out model.npz --force");
     for file in ["v.csv", "model.npz", "names_W.csv"] {
         let text = place.ok(&format!("info {file}"));
         let lines: Vec<&str> = text.lines().skip(1).collect();
@@ -121,9 +126,13 @@ fn the_demo_runs_commands_that_can_be_typed() {
     for command in facts["commands"].as_array().unwrap() {
         let line = command["command"].as_str().unwrap();
         assert!(page.contains(line), "{line}");
-        place.ok(line.strip_prefix("klnmf ").unwrap());
+        place.ok(&format!("{} --force", line.strip_prefix("klnmf ").unwrap()));
     }
     assert!(before == models(), "a command that is typed gives the same bytes");
+    let page = place.path("klnmf-demo/index.html");
+    std::fs::write(&page, "mine").unwrap();
+    assert!(String::from_utf8(place.run("demo").stderr).unwrap().contains("use --force"));
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "mine");
     let text = place.ok("demo --out elsewhere");
     assert!(text.contains("$ klnmf factorize elsewhere/catalogue.csv") && text.contains("5 of 5"), "{text}");
 }

@@ -407,6 +407,35 @@ fn an_interrupted_run_keeps_what_is_finished() {
     assert_eq!((&told["status"], &told["report"]), (&"interrupted".into(), &serde_json::Value::Null));
 }
 
+/// A run that is killed while it writes leaves the state after the last finished experiment, with the report
+/// that belongs to it.
+#[cfg(unix)]
+#[test]
+fn a_killed_run_leaves_a_whole_folder() {
+    let place = Place::new();
+    place.ok("reproduce synthetic-nd --tiny --out r --quiet");
+    let line = "reproduce synthetic-nd topics --tiny --seed 1 --out r --quiet";
+    let begun = std::time::Instant::now();
+    place.ok(&line.replace("--out r", "--out new"));
+    let took = begun.elapsed();
+    let page = |folder: &str| fs::read(place.path(folder).join("index.html")).unwrap();
+    for n in 0..12 {
+        let mut child = place.command(line).spawn().unwrap();
+        std::thread::sleep(took.mul_f64(f64::from(n) / 12.0));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if place.path("r").exists() {
+            let before = page("r");
+            place.ok("reproduce --draw --out r --quiet");
+            assert!(page("r") == before, "the page is drawn from the data beside it");
+        }
+    }
+    let told = place.json(line);
+    assert_eq!(told["experiments"].as_array().unwrap().len(), 2);
+    let left = fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(left.into_iter().all(|name| !name.to_string_lossy().contains(".klnmf-")));
+}
+
 /// Presses Ctrl-C after a while; what went to standard output and to standard error.
 #[cfg(unix)]
 fn interrupted(place: &Place, line: &str) -> (String, String) {

@@ -9,7 +9,7 @@ use std::fs;
 fn stems_add_up_to_the_recording() {
     let place = Place::new();
     let [_, _, mix] = duo(&place);
-    let found = place.json("separate mix.wav --components 4 --max-iter 50");
+    let found = place.json("separate mix.wav --components 4 --max-iter 50 --out stems --force");
     assert_eq!((found["mode"].as_str(), found["components"].as_u64()), (Some("blind"), Some(4)));
     let parts = stems(&place, "stems", &found);
     assert_eq!(parts.len(), 4);
@@ -33,7 +33,7 @@ fn known_sources_are_found_and_scored() {
     let [_, _, mix] = duo(&place);
     let options = "--max-iter 40 --per-source 8 --tol 1e-3 --evaluate flute.wav,bass.wav --taps 64";
     let found = place.json(&format!(
-        "separate mix.wav --train flute=flute.wav --train bass=bass.wav --save d.npz {options}"
+        "separate mix.wav --train flute=flute.wav --train bass=bass.wav --save d.npz {options} --out stems --force"
     ));
     assert_eq!((found["mode"].as_str(), found["status"].as_str()), (Some("supervised"), Some("converged")));
     assert!(found["relative_gap"].as_f64().unwrap() <= 1e-3);
@@ -62,7 +62,7 @@ fn known_sources_are_found_and_scored() {
 #[test]
 fn the_demo_separates_five_instruments() {
     let place = Place::new();
-    let found = place.json("separate --demo --max-iter 10 --tol 1e-2 --taps 32");
+    let found = place.json("separate --demo --max-iter 10 --tol 1e-2 --taps 32 --out stems --force");
     assert_eq!(found["files"].as_array().unwrap().len(), 5);
     assert!(found["scores"]["median_si_sdr_improvement"].as_f64().unwrap() >= 8.0, "{}", found["scores"]);
 }
@@ -181,7 +181,7 @@ fn bad_sounds_get_one_line() {
 fn blocks_make_no_difference() {
     let place = Place::new();
     duo(&place);
-    place.json("separate mix.wav --train flute=flute.wav --train bass=bass.wav --per-source 6 --max-iter 20 --save d.npz");
+    place.json("separate mix.wav --train flute=flute.wav --train bass=bass.wav --per-source 6 --max-iter 20 --save d.npz --out stems --force");
     let dictionary = klnmf_io::read_model::<f64>(&place.path("d.npz")).unwrap();
     let long: Vec<f64> = klnmf_audio::ensemble(45.0, 8000, 5).unwrap().iter().fold(
         vec![0.0; 45 * 8000],

@@ -38,7 +38,7 @@ fn read(place: &Place, name: &str) -> String {
 fn a_folder_of_texts_becomes_topics() {
     let place = Place::new();
     folder_of_texts(&place, "texts", 60);
-    let found = place.json("topics texts --topics 3 --max-df 90%");
+    let found = place.json("topics texts --topics 3 --max-df 90% --out topics --force");
     assert_eq!((found["documents"].as_u64(), found["topics"].as_u64()), (Some(60), Some(3)));
     assert_eq!((found["vocabulary"].as_u64(), found["unconverged"].as_u64()), (Some(24), Some(0)));
     assert!(found["held_out_perplexity"].as_f64().unwrap() > 8.0);
@@ -90,7 +90,9 @@ fn all_forms_of_input_agree() {
     let objects = texts.iter().map(|t| format!("{}\n", serde_json::json!({ "text": t })));
     place.write("objects.jsonl", objects.collect::<String>());
     let options = "--topics 3 --max-df 1.0 --min-df 1";
-    let perplexity = |input: &str| place.json(&format!("topics {input} {options}"))["perplexity"].clone();
+    let perplexity = |input: &str| {
+        place.json(&format!("topics {input} {options} --out topics --force"))["perplexity"].clone()
+    };
     let first = perplexity("texts");
     assert_eq!(perplexity("lines.txt"), first);
     assert_eq!(perplexity("table.csv --column body"), first);
@@ -107,7 +109,8 @@ fn all_forms_of_input_agree() {
         words.iter().map(|w| texts.iter().map(|t| count(w, t)).collect::<Vec<_>>().join(",") + "\n");
     place.write("turned.csv", columns.collect::<String>());
     for input in ["counts.csv", "turned.csv"] {
-        let found = place.json(&format!("topics {input} --vocabulary words.txt --topics 3"));
+        let found =
+            place.json(&format!("topics {input} --vocabulary words.txt --topics 3 --out topics --force"));
         assert_eq!(found["sum"].as_f64(), Some(1800.0), "{input}");
         let (a, b) = (found["perplexity"].as_f64().unwrap(), first.as_f64().unwrap());
         assert!((a - b).abs() < 1e-3 * b, "{input}: {a} {b}");
@@ -118,7 +121,7 @@ fn all_forms_of_input_agree() {
 fn new_documents_are_weighed_by_a_model() {
     let place = Place::new();
     folder_of_texts(&place, "texts", 60);
-    place.ok("topics texts --topics 3 --max-df 90%");
+    place.ok("topics texts --topics 3 --max-df 90% --out topics --force");
     place.write(
         "new.txt",
         "violin concert symphony choir zeppelin\n\ngalaxy orbit comet planet nebula orbit\n",
@@ -139,11 +142,11 @@ fn new_documents_are_weighed_by_a_model() {
 fn inputs_and_earlier_results_are_kept() {
     let place = Place::new();
     folder_of_texts(&place, "texts", 30);
-    place.ok("topics texts --topics 3 --max-df 90% --quiet");
+    place.ok("topics texts --topics 3 --max-df 90% --quiet --out topics --force");
     let before = read(&place, "topics/documents.csv");
     place.write("new.txt", "violin concert\ngalaxy orbit\n");
     // New documents go to a folder of their own.
-    place.ok("topics new.txt --model topics/model.npz --quiet");
+    place.ok("topics new.txt --model topics/model.npz --quiet --out weights --force");
     assert_eq!(read(&place, "topics/documents.csv"), before);
     assert!(place.path("weights/documents.csv").is_file());
     fs::create_dir(place.path("data")).unwrap();
@@ -181,7 +184,7 @@ fn words_can_be_left_out_of_a_matrix() {
     let place = Place::new();
     matrix_of_texts(&place);
     place.write("mine.txt", "violin\ngalaxy\n");
-    let input = "topics counts.mtx --vocabulary words.txt --topics 3";
+    let input = "topics counts.mtx --vocabulary words.txt --topics 3 --force --out topics";
     let vocabulary =
         |options: &str| place.json(&format!("{input} {options}"))["vocabulary"].as_u64().unwrap();
     assert_eq!(vocabulary(""), 25);
@@ -192,7 +195,7 @@ fn words_can_be_left_out_of_a_matrix() {
     assert!(!names.contains(&"violin".to_owned()) && names.contains(&"the".to_owned()), "{names:?}");
     let text = place.ok(&format!("{input} --stop-words english"));
     assert!(text.contains("words left out of the vocabulary: 1 stop words"), "{text}");
-    place.fails(&format!("{input} --min-df 61 --out x"), 1, &["counts.mtx", "--min-df"]);
+    place.fails(&format!("{input} --min-df 61"), 1, &["counts.mtx", "--min-df"]);
     place.fails("topics counts.mtx --transpose -k 3 --stop-words english --out x", 1, &["--vocabulary"]);
     // The counts that are left are those of the texts.
     place.ok("topics counts.mtx --row-names words.txt --transpose --topics 3 --max-df 90% --out named");
@@ -209,7 +212,7 @@ fn common_words_do_not_name_topics() {
     let common = "the the the the of of of of";
     let lines: Vec<String> = (0..60).map(|n| format!("{} {common} {common} {common}", text(n))).collect();
     place.write("lines.txt", lines.join("\n"));
-    let output = place.run("topics lines.txt --topics 3 --max-df 1.0");
+    let output = place.run("topics lines.txt --topics 3 --max-df 1.0 --out topics --force");
     let (told, text) = (String::from_utf8(output.stderr).unwrap(), String::from_utf8(output.stdout).unwrap());
     assert!(
         told.contains("3 of 3 topics are led by words of most documents") && told.contains("\"the\""),
@@ -223,7 +226,7 @@ fn common_words_do_not_name_topics() {
         let first: Vec<&str> = words.split(' ').take(3).collect();
         assert!(SUBJECTS.iter().any(|subject| first.iter().all(|word| subject.contains(word))), "{text}");
     }
-    let output = place.run("topics lines.txt --topics 3");
+    let output = place.run("topics lines.txt --topics 3 --out topics --force");
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -241,11 +244,13 @@ fn maximum_likelihood_and_limits_end_in_a_model() {
     let place = Place::new();
     folder_of_texts(&place, "texts", 30);
     for options in ["--topic-prior 0 --word-prior 0", "--time-limit 0", "--max-iter 1"] {
-        let found = place.json(&format!("topics texts --topics 3 --max-df 90% {options}"));
+        let found =
+            place.json(&format!("topics texts --topics 3 --max-df 90% {options} --out topics --force"));
         assert_eq!(found["unconverged"].as_u64(), Some(0), "{options}");
         assert!(found["perplexity"].as_f64().unwrap() < 25.0, "{options}");
     }
-    let text = place.ok("topics texts --topics 3 --max-df 90% --topic-prior 0 --word-prior 0");
+    let text =
+        place.ok("topics texts --topics 3 --max-df 90% --topic-prior 0 --word-prior 0 --out topics --force");
     assert!(text.contains("log-likelihood"), "{text}");
     assert!(place.ok("topics texts --topics 3 --max-df 90%").contains("log-posterior"));
 }
@@ -271,10 +276,10 @@ fn degenerate_input_has_a_defined_answer_or_one_line() {
 
     // One word; an empty document; more topics than words; bytes that are not UTF-8.
     place.write("one.txt", "word word\nword\n\nword\n");
-    let found = place.json("topics one.txt --topics 2 --min-df 1 --max-df 1.0");
+    let found = place.json("topics one.txt --topics 2 --min-df 1 --max-df 1.0 --out topics --force");
     assert!((found["perplexity"].as_f64().unwrap() - 1.0).abs() < 1e-9);
-    place.json("topics rare.txt --topics 6 --min-df 1 --max-df 1.0");
+    place.json("topics rare.txt --topics 6 --min-df 1 --max-df 1.0 --out topics --force");
     place.write("latin.txt", b"caf\xe9 caf\xe9 olive\nolive caf\xe9\n");
-    let text = place.ok("topics latin.txt --topics 1 --min-df 1 --max-df 1.0");
+    let text = place.ok("topics latin.txt --topics 1 --min-df 1 --max-df 1.0 --out topics --force");
     assert!(text.contains("café") && text.contains("Windows-1252"), "{text}");
 }

@@ -103,7 +103,10 @@ impl<'s> Archive<'s> {
         if !self.has(name) {
             return Ok(None);
         }
-        let names = self.in_array(name, |array| array.texts())?;
+        let names = self.in_array(name, |array| match array.header.shape.is_empty() {
+            false => array.texts(),
+            true => listed(&array.texts()?.concat()),
+        })?;
         if names.len() != length {
             return Err(Fault::Content(format!(
                 "array {name}: {} names where {length} are needed",
@@ -133,4 +136,10 @@ impl<'s> Archive<'s> {
             ))),
         }
     }
+}
+
+/// The names in a JSON list, which [`Zip::names`](crate::zipped::Zip::names) writes.
+fn listed(text: &str) -> Result<Vec<String>, Fault> {
+    serde_json::from_str(text)
+        .map_err(|why| Fault::Content(format!("one text that is not a list in JSON: {why}; write it again")))
 }

@@ -30,6 +30,8 @@
 //! ```
 
 mod archive;
+mod checkpoint;
+mod csv_name;
 mod dtype;
 mod error;
 mod format;
@@ -46,11 +48,14 @@ mod spool;
 mod summary;
 mod table;
 mod text;
+mod zipped;
 
+pub use checkpoint::{Checkpoint, fingerprint, read_checkpoint, write_checkpoint};
+pub use csv_name::harmless;
 pub use error::Error;
 pub use model::{Model, read_metadata, read_model, write_model, write_spooled_model};
 pub use npy::write_npy;
-pub use output::{NewFile, abandon_unfinished, atomically};
+pub use output::{NewFile, Target, abandon_unfinished, atomically};
 pub use spool::Spool;
 pub use summary::{ArrayInfo, Summary, peek};
 pub use table::{Stored, Table, read, read_dense};

@@ -2,15 +2,13 @@
 
 use crate::archive::Archive;
 use crate::error::{Error, Fault};
-use crate::npy;
-use crate::output::atomically;
+use crate::output::Target;
 use crate::source::Source;
 use crate::spool::Spool;
+use crate::zipped::{self, Zip};
 use klnmf::{Mat, Scalar};
-use std::io::{self, Seek, Write};
+use std::io;
 use std::path::Path;
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, DateTime, ZipWriter};
 
 /// A factorisation V ≈ W·H with its names and metadata.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,9 +99,10 @@ fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
 /// Writes a model as a numpy archive. The same model always gives the same bytes.
 ///
 /// The arrays are `W`, `H` (Fortran order), `metadata` (a text without dimensions) and, where there are
-/// names, `row_names`, `col_names` and `part_names`, and the arrays of `columns`.
-pub fn write_model<T: Scalar>(path: &Path, model: &Model<T>) -> Result<(), Error> {
-    write_with(path, model, None)
+/// names, `row_names`, `col_names` and `part_names`, and the arrays of `columns`. Numpy pads every name to the
+/// longest. Where that would take megabytes, the names are one text without dimensions, a list in JSON.
+pub fn write_model<'p, T: Scalar>(target: impl Into<Target<'p>>, model: &Model<T>) -> Result<(), Error> {
+    write_with(target.into(), model, None)
 }
 
 /// [`write_model`] for weights that are stored on disk; `model.h` has their rows and no columns.
@@ -112,102 +111,28 @@ pub fn write_spooled_model(path: &Path, model: &Model<f64>, h: &mut Spool) -> Re
         let what = format!("the weights on disk have {} rows and the model {}", h.rows(), model.h.rows());
         return Err(Fault::Content(what).at(path));
     }
-    write_with(path, model, Some(h))
+    write_with(path.into(), model, Some(h))
 }
 
-fn write_with<T: Scalar>(path: &Path, model: &Model<T>, h: Option<&mut Spool>) -> Result<(), Error> {
-    model.check().map_err(|fault| fault.at(path))?;
-    atomically(path, |out| {
-        let mut out = Patient { out, failure: None };
-        let written = write(&mut out, model, h);
-        out.failure.map_or(written, Err)
-    })
+fn write_with<T: Scalar>(target: Target<'_>, model: &Model<T>, h: Option<&mut Spool>) -> Result<(), Error> {
+    model.check().map_err(|fault| fault.at(target.path()))?;
+    zipped::write(target, |zip| write(zip, model, h))
 }
 
-/// A writer that remembers its first error and then discards all data. Otherwise the zip library would try to
-/// close the archive when it is dropped, and print to standard error.
-struct Patient<W> {
-    out: W,
-    failure: Option<io::Error>,
-}
-
-impl<W> Patient<W> {
-    /// The result, or `instead` if a write has failed.
-    fn keep<V>(&mut self, result: io::Result<V>, instead: V) -> io::Result<V> {
-        result.or_else(|why| {
-            self.failure.get_or_insert(why);
-            Ok(instead)
-        })
-    }
-}
-
-impl<W: Write> Write for Patient<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.failure.is_some() {
-            return Ok(bytes.len());
-        }
-        let result = self.out.write(bytes);
-        self.keep(result, bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let result = self.out.flush();
-        self.keep(result, ())
-    }
-}
-
-impl<W: Seek> Seek for Patient<W> {
-    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
-        let result = self.out.seek(to);
-        self.keep(result, 0)
-    }
-}
-
-fn write<T: Scalar>(out: impl Write + Seek, model: &Model<T>, spool: Option<&mut Spool>) -> io::Result<()> {
-    let mut zip = ZipWriter::new(out);
-    // Floating-point numbers hardly compress, so they are stored uncompressed and read at the speed of the
-    // disk.
-    let stored = |rows: usize, cols: usize| {
-        options(CompressionMethod::Stored, (rows as u64).saturating_mul((size_of::<T>() * cols) as u64))
-    };
-    zip.start_file("W.npy", stored(model.w.rows(), model.w.cols()))?;
-    npy::write_matrix(&mut zip, &model.w)?;
+fn write<T: Scalar>(zip: &mut Zip<'_, '_>, model: &Model<T>, spool: Option<&mut Spool>) -> io::Result<()> {
+    zip.matrix("W", &model.w)?;
     match spool {
-        Some(h) => {
-            zip.start_file("H.npy", stored(h.rows(), h.cols()))?;
-            h.write_npy(&mut zip)?;
-        }
-        None => {
-            zip.start_file("H.npy", stored(model.h.rows(), model.h.cols()))?;
-            npy::write_matrix(&mut zip, &model.h)?;
-        }
+        Some(h) => zip.stored("H", 8 * h.rows() as u64 * h.cols() as u64, |mut out| h.write_npy(&mut out))?,
+        None => zip.matrix("H", &model.h)?,
     }
     for (name, numbers) in &model.columns {
-        zip.start_file(format!("{name}.npy"), options(CompressionMethod::Stored, 8 * numbers.len() as u64))?;
-        npy::write_numbers(&mut zip, numbers)?;
+        zip.numbers(name, numbers)?;
     }
-    let mut texts = |name: &str, texts: &[String], shape: &[u64]| {
-        let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
-        let bytes = 4 * longest as u64 * texts.len() as u64;
-        zip.start_file(format!("{name}.npy"), options(CompressionMethod::Deflated, bytes))?;
-        npy::write_texts(&mut zip, texts, shape)
-    };
-    texts("metadata", std::slice::from_ref(&model.metadata), &[])?;
+    zip.text("metadata", &model.metadata)?;
     let names =
         [("row_names", &model.row_names), ("col_names", &model.col_names), ("part_names", &model.part_names)];
     for (name, names) in names {
-        if let Some(names) = names {
-            texts(name, names, &[names.len() as u64])?;
-        }
+        names.as_ref().map_or(Ok(()), |names| zip.names(name, names))?;
     }
-    zip.finish()?.flush()
-}
-
-/// Options without a time stamp. An entry near 4 GiB needs the wider fields.
-fn options(method: CompressionMethod, bytes: u64) -> SimpleFileOptions {
-    SimpleFileOptions::default()
-        .compression_method(method)
-        .last_modified_time(DateTime::default())
-        .unix_permissions(0o644)
-        .large_file(bytes > 0xf000_0000)
+    Ok(())
 }

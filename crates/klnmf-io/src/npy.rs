@@ -5,12 +5,11 @@
 
 use crate::dtype::Dtype;
 use crate::error::{Error, Fault, quoted};
-use crate::output::atomically;
+use crate::output::{Target, atomically};
 use crate::source::{Length, Source};
 use crate::table::{Stored, Table};
 use klnmf::{Mat, Scalar};
 use std::io::{self, Read, Write};
-use std::path::Path;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Numpy itself refuses headers above 10 000 bytes.
@@ -328,8 +327,8 @@ fn outside(integer: i64, limit: u64) -> Fault {
 }
 
 /// Writes a matrix as a numpy array in Fortran order.
-pub fn write_npy<T: Scalar>(path: &Path, matrix: &Mat<T>) -> Result<(), Error> {
-    atomically(path, |out| write_matrix(out, matrix))
+pub fn write_npy<'p, T: Scalar>(target: impl Into<Target<'p>>, matrix: &Mat<T>) -> Result<(), Error> {
+    atomically(target, |out| write_matrix(out, matrix))
 }
 
 pub(crate) fn write_matrix<T: Scalar>(out: &mut impl Write, matrix: &Mat<T>) -> io::Result<()> {

@@ -1,38 +1,73 @@
 //! Files that are written completely or not at all.
+//!
+//! A file is filled under a hidden name beside its target, such as `.counts.npz.klnmf-x7Qa2b`, and renamed
+//! when it is complete. The hidden name is random and created exclusively, so nobody can prepare a link there.
+//! The hidden file is locked. The system releases the lock of a killed program, so the next program that
+//! writes to the same target knows that the file is left over, and removes it.
+//!
+//! A target that is a symbolic link is refused: following it would write where somebody else has pointed, and
+//! replacing it would surprise those who made it on purpose. Links to devices and pipes are followed, because
+//! `/dev/stdout` is one and nothing can be overwritten there.
 
 use crate::Error;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
+use tempfile::TempPath;
+
+/// The name of a new file, and whether it may replace an existing one. A path alone may.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'p> {
+    path: &'p Path,
+    replace: bool,
+}
+
+impl<'p> Target<'p> {
+    /// A file that replaces an existing one only if `replace`.
+    pub fn new(path: &'p Path, replace: bool) -> Self {
+        Self { path, replace }
+    }
+
+    /// The name.
+    pub fn path(&self) -> &'p Path {
+        self.path
+    }
+}
+
+impl<'p, P: AsRef<Path> + ?Sized> From<&'p P> for Target<'p> {
+    fn from(path: &'p P) -> Self {
+        Self::new(path.as_ref(), true)
+    }
+}
 
 /// Writes a file completely or not at all.
 ///
-/// `write` fills a temporary file in the same folder, which is synchronised with the disk and then renamed to
-/// `path`. If anything fails, the temporary file is removed and an older file at `path` is unchanged.
-/// Symbolic links are followed. A device or a pipe cannot be replaced and is written to directly.
-pub fn atomically(
-    path: &Path,
+/// `write` fills a temporary file in the same folder, which is synchronised with the disk and then renamed.
+/// If anything fails, the temporary file is removed and an older file of that name is unchanged. A device or
+/// a pipe cannot be replaced and is written to directly.
+pub fn atomically<'p>(
+    target: impl Into<Target<'p>>,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let file = NewFile::create(path)?;
+    let target = target.into();
+    let file = NewFile::create(target)?;
     let filled = file.writer().and_then(|mut out| {
         write(&mut out)?;
         out.flush()
     });
-    filled.map_err(|why| Error::Write { path: path.to_owned(), why })?;
+    filled.map_err(|why| Error::Write { path: target.path.to_owned(), why })?;
     file.keep()
 }
 
 /// A file that is filled over time and gets its name when it is complete and [kept](NewFile::keep). This is
 /// [`atomically`] for content that arrives in pieces. If it is dropped before that, nothing remains.
 pub struct NewFile {
-    /// The caller's name of the file, for messages.
+    /// The file's name in the end.
     path: PathBuf,
-    target: PathBuf,
+    replace: bool,
     /// The open file; none while it is closed.
     file: Option<File>,
     /// The temporary file; none for a device or a pipe, which is written to directly.
@@ -40,30 +75,31 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Creates the file that will be at `path`.
-    pub fn create(path: &Path) -> Result<Self, Error> {
-        Self::begin(path).map_err(|why| Error::Write { path: path.to_owned(), why })
+    /// Creates the file that will have this name. What killed programs have left of it is removed.
+    pub fn create<'p>(target: impl Into<Target<'p>>) -> Result<Self, Error> {
+        let target = target.into();
+        Self::begin(target).map_err(|why| Error::Write { path: target.path.to_owned(), why })
     }
 
-    fn begin(path: &Path) -> io::Result<Self> {
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let special = fs::metadata(&target).is_ok_and(|old| !old.is_file());
+    fn begin(Target { path, replace }: Target<'_>) -> io::Result<Self> {
+        let special = fs::metadata(path).is_ok_and(|old| !old.is_file());
         let (file, unfinished) = if special {
             // Opening a folder for writing fails with the right message.
-            (File::options().write(true).open(&target)?, None)
+            (File::options().write(true).open(path)?, None)
+        } else if fs::symlink_metadata(path).is_ok_and(|old| old.is_symlink()) {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "it is a link; give the file itself"));
         } else {
-            let (file, unfinished) = Unfinished::beside(&target)?;
+            let (file, unfinished) = Unfinished::beside(path)?;
             (file, Some(unfinished))
         };
-        Ok(Self { path: path.to_owned(), target, file: Some(file), unfinished })
+        Ok(Self { path: path.to_owned(), replace, file: Some(file), unfinished })
     }
 
     /// A file that is never renamed. Its hidden name is derived from `path`, which may exist.
     pub(crate) fn hidden(path: &Path) -> Result<Self, Error> {
         let begin = || {
             let (file, unfinished) = Unfinished::beside(path)?;
-            let (path, target) = (path.to_owned(), path.to_owned());
-            Ok(Self { path, target, file: Some(file), unfinished: Some(unfinished) })
+            Ok(Self { path: path.to_owned(), replace: false, file: Some(file), unfinished: Some(unfinished) })
         };
         begin().map_err(|why| Error::Write { path: path.to_owned(), why })
     }
@@ -96,55 +132,119 @@ impl NewFile {
     }
 
     fn reopened(&self) -> io::Result<File> {
-        let path = self.unfinished.as_ref().map_or(&self.target, |unfinished| &unfinished.path);
+        let path = self.unfinished.as_ref().map_or(self.path.as_path(), |unfinished| &unfinished.path);
         // Waits while unfinished files are being removed.
         let _all = all_unfinished();
         File::options().read(true).write(true).open(path)
     }
 
-    /// Synchronises it with the disk and renames it. Writers must have been flushed.
-    pub fn keep(self) -> Result<(), Error> {
+    /// Synchronises it with the disk and renames it. Writers must have been flushed. If it must not replace a
+    /// file and one has appeared, it gets another name, and the error says which.
+    pub fn keep(mut self) -> Result<(), Error> {
         self.settle().map_err(|why| Error::Write { path: self.path.clone(), why })
     }
 
-    fn settle(&self) -> io::Result<()> {
+    fn settle(&mut self) -> io::Result<()> {
         // A device may not support synchronising.
         let Some(unfinished) = &self.unfinished else { return Ok(()) };
         match &self.file {
             Some(file) => file.sync_all()?,
             None => self.reopened()?.sync_all()?,
         }
-        if let Some(old) = fs::metadata(&self.target).ok().filter(fs::Metadata::is_file) {
+        let old = fs::symlink_metadata(&self.path).ok();
+        if let Some(old) = old.filter(|old| old.is_file() && self.replace) {
             fs::set_permissions(&unfinished.path, old.permissions())?;
         }
         let _all = all_unfinished();
-        fs::rename(&unfinished.path, &self.target)
+        if self.replace {
+            return fs::rename(&unfinished.path, &self.path);
+        }
+        match fs::hard_link(&unfinished.path, &self.path) {
+            Ok(()) => fs::remove_file(&unfinished.path),
+            Err(why) if why.kind() == ErrorKind::AlreadyExists => Err(unfinished.rescue()),
+            // This file system has no hard links.
+            Err(_) if self.path.exists() => Err(unfinished.rescue()),
+            Err(_) => fs::rename(&unfinished.path, &self.path),
+        }
     }
-}
-
-/// A hidden name in the folder of `path`, so that renaming stays within one file system.
-fn beside(path: &Path) -> io::Result<PathBuf> {
-    let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "the path does not end in a file name");
-    let mut name = OsString::from(".");
-    name.push(path.file_name().ok_or_else(no_name)?);
-    name.push(format!(".{}.tmp", std::process::id()));
-    Ok(path.with_file_name(name))
 }
 
 /// Removes the temporary file when writing ends, even by a panic. After the rename there is none.
 struct Unfinished {
-    path: PathBuf,
+    path: TempPath,
 }
 
 impl Unfinished {
     fn beside(path: &Path) -> io::Result<(File, Self)> {
-        let path = beside(path)?;
+        let no_name = || io::Error::new(ErrorKind::InvalidInput, "the path does not end in a file name");
+        let prefix = hidden_prefix(path).ok_or_else(no_name)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        remove_leftovers(folder, &prefix);
         let mut all = all_unfinished();
-        // A file of this name was left by a dead process. A link that somebody has put there is not followed.
-        let _ = fs::remove_file(&path);
-        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-        all.insert(path.clone());
+        let (file, path) = loop {
+            let (file, path) = create(folder, &prefix).map_err(without_path)?.into_parts();
+            // Where locks are not supported, no program takes the file for a leftover.
+            let _ = file.lock();
+            // Another program may have taken it for a leftover before it was locked.
+            if path.exists() {
+                break (file, path);
+            }
+        };
+        all.insert(path.to_path_buf());
         Ok((file, Self { path }))
+    }
+
+    /// Gives the file a name that is not hidden, and says so.
+    fn rescue(&self) -> io::Error {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let kept = self.path.with_file_name(name.trim_start_matches('.'));
+        fs::rename(&self.path, &kept).err().unwrap_or_else(|| {
+            let why = "a file of this name has appeared during the work; the result is in";
+            io::Error::new(ErrorKind::AlreadyExists, format!("{why} {}", kept.display()))
+        })
+    }
+}
+
+/// How hidden names of a target begin. Long names are shortened, because file systems allow 255 bytes.
+fn hidden_prefix(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_string_lossy();
+    let short: String = name
+        .char_indices()
+        .take_while(|(at, letter)| at + letter.len_utf8() <= 200)
+        .map(|(_, c)| c)
+        .collect();
+    Some(format!(".{short}.klnmf-"))
+}
+
+fn create(folder: &Path, prefix: &str) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    {
+        // As for any new file; the system removes what the user's mask forbids.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
+/// The system's error without the hidden name.
+fn without_path(why: io::Error) -> io::Error {
+    let cause = why.get_ref().and_then(|error| error.source()).map(ToString::to_string);
+    cause.map_or(why.kind().into(), |cause| io::Error::new(why.kind(), cause))
+}
+
+/// Removes the files of killed programs: those that nobody has locked.
+fn remove_leftovers(folder: &Path, prefix: &str) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(prefix);
+        if ours
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -152,7 +252,7 @@ impl Drop for Unfinished {
     fn drop(&mut self) {
         let mut all = all_unfinished();
         let _ = fs::remove_file(&self.path);
-        all.remove(&self.path);
+        all.remove(&*self.path);
     }
 }
 

@@ -5,17 +5,17 @@
 //! The first column holds names if its first cell below the header is text, if the header leaves its own first
 //! cell empty, or if the header is one cell shorter than the lines below it, as R writes it.
 
+use crate::csv_name::{harmless, original};
 use crate::error::{Error, Fault, quoted};
 use crate::format::Format;
 use crate::lines::Lines;
 use crate::number;
-use crate::output::atomically;
+use crate::output::{Target, atomically};
 use crate::source::Source;
 use crate::table::{Stored, Table};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use klnmf::{Mat, Scalar};
 use std::io::{self, Write};
-use std::path::Path;
 
 /// The table in a text file.
 pub(crate) fn read<T: Scalar>(source: &Source, format: Format) -> Result<Table<T>, Fault> {
@@ -87,7 +87,7 @@ impl<T: Scalar> Rows<T> {
         for cell in self.cells.iter() {
             count += 1;
             if self.named && count == 1 {
-                self.names.push(String::from_utf8_lossy(cell).into_owned());
+                self.names.push(name(cell));
                 continue;
             }
             match number::real(cell) {
@@ -161,7 +161,7 @@ impl<T: Scalar> Rows<T> {
         let matrix = Mat::new(cols, rows, self.numbers)?.transpose();
         let col_names = self.header.map(|header| {
             let skipped = header.cells.len() - cols.min(header.cells.len());
-            header.cells.into_iter().skip(skipped).collect()
+            header.cells.iter().skip(skipped).map(|cell| name(cell.as_bytes())).collect()
         });
         let row_names = self.named.then_some(self.names);
         Ok(Table { matrix: Stored::Dense(matrix), row_names, col_names })
@@ -295,21 +295,24 @@ impl Cells {
 }
 
 /// Writes a matrix as comma-separated text that [`read`](crate::read) reads back unchanged, with its names.
-pub fn write_csv<T: Scalar>(
-    path: &Path,
+///
+/// Names that a spreadsheet would execute get an apostrophe in front, which reading removes.
+pub fn write_csv<'p, T: Scalar>(
+    target: impl Into<Target<'p>>,
     matrix: &Mat<T>,
     row_names: Option<&[String]>,
     col_names: Option<&[String]>,
 ) -> Result<(), Error> {
+    let target = target.into();
     for (what, names, length) in [("row", row_names, matrix.rows()), ("column", col_names, matrix.cols())] {
         if let Some(names) = names
             && names.len() != length
         {
             let what = format!("{} {what} names where {length} are needed", names.len());
-            return Err(Fault::Content(what).at(path));
+            return Err(Fault::Content(what).at(target.path()));
         }
     }
-    atomically(path, |out| write(out, matrix, row_names, col_names))
+    atomically(target, |out| write(out, matrix, row_names, col_names))
 }
 
 fn write<T: Scalar>(
@@ -339,5 +342,11 @@ fn write<T: Scalar>(
 
 /// The name in quotes. Line breaks become spaces, because the reader works line by line.
 fn escaped(name: &str) -> String {
-    format!("\"{}\"", name.replace(['\n', '\r'], " ").replace('"', "\"\""))
+    let line = name.replace(['\n', '\r'], " ");
+    format!("\"{}\"", harmless(&line).replace('"', "\"\""))
+}
+
+/// The name in a cell.
+fn name(cell: &[u8]) -> String {
+    original(&String::from_utf8_lossy(cell)).to_owned()
 }

@@ -2,6 +2,7 @@
 
 mod common;
 
+mod checkpoint;
 mod hostile;
 mod model;
 mod mtx;

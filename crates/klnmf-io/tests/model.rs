@@ -38,6 +38,19 @@ fn round_trip() {
     assert_eq!(read_model::<f32>(&file.path).unwrap(), single);
 }
 
+/// Numpy pads every name to the longest, which would be 80 GB here.
+#[test]
+fn one_long_name_does_not_pad_all_others() {
+    let file = temporary("model.npz", b"");
+    let mut names: Vec<String> = (0..20_000).map(|n| format!("gene {n}\n\"")).collect();
+    names[7] = "ACGTé".repeat(200_000);
+    names[8].clear();
+    let model = Model { w: Mat::zeros(20_000, 2), row_names: Some(names), ..model() };
+    write_model(&file.path, &model).unwrap();
+    assert!(fs::metadata(&file.path).unwrap().len() < 2_000_000);
+    assert_eq!(read_model::<f64>(&file.path).unwrap(), model);
+}
+
 #[test]
 fn same_model_same_bytes() {
     let (one, two) = (temporary("one.npz", b""), temporary("two.npz", b""));

@@ -1,7 +1,7 @@
 //! Writing is all or nothing.
 
 use crate::common::*;
-use klnmf_io::{Error, NewFile, atomically};
+use klnmf_io::{Error, NewFile, Target, atomically};
 use std::fs;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -76,16 +76,83 @@ fn devices_are_written_to_and_stay() {
 
 #[test]
 #[cfg(unix)]
-fn links_and_permissions_are_kept() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+fn permissions_are_kept() {
+    use std::os::unix::fs::PermissionsExt;
     let file = temporary("out.csv", b"old");
-    fs::set_permissions(&file.path, fs::Permissions::from_mode(0o600)).unwrap();
-    let link = file.folder.path().join("link.csv");
-    symlink(&file.path, &link).unwrap();
-    atomically(&link, |out| out.write_all(b"new")).unwrap();
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(fs::read(&file.path).unwrap(), b"new");
-    assert_eq!(fs::metadata(&file.path).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::set_permissions(&file.path, fs::Permissions::from_mode(0o640)).unwrap();
+    atomically(&file.path, |out| out.write_all(b"new")).unwrap();
+    assert_eq!(fs::metadata(&file.path).unwrap().permissions().mode() & 0o777, 0o640);
+    // A new file is like any other that this process creates, not only for its owner.
+    let (new, plain) = (file.folder.path().join("new"), file.folder.path().join("plain"));
+    atomically(&new, |out| out.write_all(b"new")).unwrap();
+    fs::write(&plain, "x").unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&new), mode(&plain));
+}
+
+/// Neither the link nor the file behind it is changed, also if there is none behind it.
+#[test]
+#[cfg(unix)]
+fn links_are_refused_but_those_to_devices() {
+    use std::os::unix::fs::symlink;
+    let file = temporary("out.csv", b"old");
+    for (name, to) in [("link.csv", "out.csv"), ("lost.csv", "nowhere.csv")] {
+        let link = file.folder.path().join(name);
+        symlink(to, &link).unwrap();
+        assert!(message(atomically(&link, |out| out.write_all(b"new"))).contains("it is a link"));
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+    assert_eq!((fs::read(&file.path).unwrap(), files(file.folder.path()).len()), (b"old".to_vec(), 3));
+    let null = file.folder.path().join("null");
+    symlink("/dev/null", &null).unwrap();
+    atomically(&null, |out| out.write_all(b"x")).unwrap();
+    assert!(fs::symlink_metadata(&null).unwrap().is_symlink());
+}
+
+/// A file that has appeared during the work is kept, and so is the result.
+#[test]
+fn a_new_file_replaces_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.csv");
+    atomically(Target::new(&path, false), |out| out.write_all(b"one")).unwrap();
+    assert_eq!((fs::read(&path).unwrap(), files(folder.path()).len()), (b"one".to_vec(), 1));
+    let why = message(atomically(Target::new(&path, false), |out| out.write_all(b"two")));
+    assert!(why.contains("has appeared") && why.contains("out.csv.klnmf-"), "{why}");
+    assert_eq!(fs::read(&path).unwrap(), b"one");
+    let kept = files(folder.path()).into_iter().find(|name| name != "out.csv").unwrap();
+    assert_eq!(fs::read(folder.path().join(&kept)).unwrap(), b"two");
+    // It is no leftover.
+    atomically(&path, |out| out.write_all(b"three")).unwrap();
+    assert!(!kept.starts_with('.') && folder.path().join(kept).exists());
+}
+
+/// What a killed program has left is removed by the next one, but nothing that is in use.
+#[test]
+fn leftovers_are_removed() {
+    let file = temporary("out.csv", b"old");
+    let used = NewFile::create(&file.path).unwrap();
+    for name in [".out.csv.klnmf-abcdef", ".other.csv.klnmf-abcdef"] {
+        fs::write(file.folder.path().join(name), "half").unwrap();
+    }
+    fs::create_dir(file.folder.path().join(".out.csv.klnmf-folder")).unwrap();
+    atomically(&file.path, |out| out.write_all(b"new")).unwrap();
+    let mut left = files(file.folder.path());
+    left.sort();
+    assert_eq!(left.len(), 4, "{left:?}");
+    assert!(!left.contains(&".out.csv.klnmf-abcdef".to_owned()), "{left:?}");
+    used.writer().unwrap().write_all(b"last").unwrap();
+    used.keep().unwrap();
+    assert_eq!(fs::read(&file.path).unwrap(), b"last");
+}
+
+#[test]
+fn long_names_can_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["n".repeat(255), "ü".repeat(127)] {
+        let path = folder.path().join(name);
+        atomically(&path, |out| out.write_all(b"x")).unwrap();
+        assert!(path.exists());
+    }
 }
 
 #[test]
@@ -127,17 +194,4 @@ fn files_that_are_closed_in_between() {
     fs::remove_file(file.folder.path().join(hidden)).unwrap();
     assert!(message(new.visit(|out| out.write_all(b"more"))).starts_with("cannot write "));
     assert_eq!(fs::read(&file.path).unwrap(), b"ONE two.");
-}
-
-/// The name of the temporary file can be guessed, so it may already be there as a link.
-#[test]
-#[cfg(unix)]
-fn a_prepared_link_is_not_followed() {
-    let file = temporary("precious.csv", b"old");
-    let hidden = file.folder.path().join(format!(".new.csv.{}.tmp", std::process::id()));
-    std::os::unix::fs::symlink(&file.path, &hidden).unwrap();
-    let new = file.folder.path().join("new.csv");
-    atomically(&new, |out| out.write_all(b"new")).unwrap();
-    assert_eq!((fs::read(&file.path).unwrap(), fs::read(&new).unwrap()), (b"old".to_vec(), b"new".to_vec()));
-    assert!(fs::symlink_metadata(&new).unwrap().is_file());
 }

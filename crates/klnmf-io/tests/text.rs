@@ -199,6 +199,35 @@ fn writing_and_reading_back() {
     );
 }
 
+proptest::proptest! {
+    /// No spreadsheet executes a name, and reading gives the name back.
+    #[test]
+    fn names_are_harmless_and_come_back(
+        rows in proptest::collection::vec("['=+@\t-]{0,3}[a-z=+\"',-]{1,5}", 3),
+        cols in proptest::collection::vec("['=+@\t-]{0,3}[a-z=+\"',-]{1,5}", 2),
+    ) {
+        let file = temporary("a.csv", b"");
+        let matrix = Mat::from_fn(3, 2, |i, j| (i + j) as f64);
+        write_csv(&file.path, &matrix, Some(&rows), Some(&cols)).unwrap();
+        for name in rows.iter().chain(&cols) {
+            proptest::prop_assert!(!klnmf_io::harmless(name).starts_with(['=', '+', '-', '@', '\t']));
+        }
+        let table = read::<f64>(&file.path).unwrap();
+        proptest::prop_assert_eq!(table.row_names, Some(rows));
+        proptest::prop_assert_eq!(table.col_names, Some(cols));
+    }
+}
+
+#[test]
+fn formulas_of_names_are_marked() {
+    let file = temporary("a.csv", b"");
+    let names = ["=cmd()", "'=x", "-1", "o'clock"].map(String::from);
+    write_csv(&file.path, &Mat::from_fn(4, 1, |_, _| -1.0), Some(&names), None).unwrap();
+    let text = std::fs::read_to_string(&file.path).unwrap();
+    assert_eq!(text, ",1\n\"'=cmd()\",-1\n\"''=x\",-1\n\"'-1\",-1\n\"o'clock\",-1\n");
+    assert_eq!(read::<f64>(&file.path).unwrap().row_names.unwrap(), names);
+}
+
 #[test]
 fn peeking() {
     let file = temporary("a.csv", b",x\na,1\nb,2\n");

@@ -3,7 +3,7 @@
 use crate::chart::{self, Chart, Line};
 use crate::html;
 use klnmf::{Info, Scalar, Solution};
-use klnmf_io::Table;
+use klnmf_io::{Table, Target};
 use minijinja::{Value as Jinja, context};
 use serde_json::{Map, Value};
 use std::io::Write;
@@ -32,9 +32,9 @@ impl<T: Scalar> Report<'_, T> {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write(&self, path: &Path) -> anyhow::Result<()> {
+    pub fn write(&self, target: Target<'_>) -> anyhow::Result<()> {
         let page = self.page()?;
-        Ok(klnmf_io::atomically(path, |out| out.write_all(page.as_bytes()))?)
+        Ok(klnmf_io::atomically(target, |out| out.write_all(page.as_bytes()))?)
     }
 
     fn page(&self) -> anyhow::Result<String> {

@@ -6,11 +6,11 @@
 use crate::decompose::{DecomposeSettings, Decomposer, Decomposition};
 use crate::matrix::{Matrix, Sparse};
 use crate::solver::method::{HalfStep, Pair};
-use crate::{Certificate, Info, Mat, Problem, Result, Run, Scalar, Settings, Solution, State, solver};
+use crate::{Certificate, Mat, Problem, Result, Run, Scalar, Settings, Solution, State, solver};
 use std::ops::ControlFlow;
 
-/// A callback with the progress of a run.
-type Watch<'a> = &'a mut dyn FnMut(&Info) -> ControlFlow<()>;
+/// A callback between two rounds of a run.
+type Each<'r, 'a, T> = &'r mut dyn FnMut(&mut Run<'a, T>) -> ControlFlow<()>;
 
 macro_rules! compiled {
     ($($name:ident<$a:lifetime>($($arg:ident: $type:ty),*) -> $result:ty = $body:path;)*) => {
@@ -36,7 +36,7 @@ compiled! {
     run<'a>(problem: &'a Problem<'_, Self>, factors: Pair<Self>, settings: &'a Settings, state: Option<&State>)
         -> Result<Run<'a, Self>> = Run::begin;
     advance<'a>(run: &mut Run<'a, Self>) -> () = Run::iterate;
-    to_end<'a>(run: Run<'a, Self>, watch: Watch<'_>) -> Result<Solution<Self>> = Run::iterate_to_end;
+    to_end<'a>(run: Run<'a, Self>, each: Each<'_, 'a, Self>) -> Result<Solution<Self>> = Run::iterate_to_end;
     finish<'a>(run: Run<'a, Self>) -> Result<Solution<Self>> = Run::end;
     certificate<'a>(problem: &Problem<'a, Self>, w: &Mat<Self>, h: &Mat<Self>)
         -> Result<Certificate> = Problem::certify;

@@ -7,7 +7,7 @@ use crate::kernel::Isa;
 use crate::problem::Problem;
 use crate::solver::method::{Factors, Method, Pair};
 use crate::solver::{Setup, Side, State, Store, Update, mixed};
-use crate::{Error, Result, Scalar};
+use crate::{Error, Result, Scalar, Solver};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -178,15 +178,22 @@ impl<'a, T: Scalar> Run<'a, T> {
 
     /// Runs until there is a reason to stop. `watch` is called with each certificate due, and may break.
     pub fn to_end(self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
-        T::to_end(self, &mut watch)
+        let shown = |run: &mut Self| if run.shows() { watch(run.info()) } else { ControlFlow::Continue(()) };
+        self.to_end_with(shown)
+    }
+
+    /// Runs until there is a reason to stop. `each` is called before every round and before the end, between
+    /// two iterations, so that it can store [`Run::state`]. If it breaks, the run ends.
+    pub fn to_end_with(self, mut each: impl FnMut(&mut Self) -> ControlFlow<()>) -> Result<Solution<T>> {
+        T::to_end(self, &mut each)
     }
 
     pub(crate) fn iterate_to_end(
         mut self,
-        watch: &mut dyn FnMut(&Info) -> ControlFlow<()>,
+        each: &mut dyn FnMut(&mut Self) -> ControlFlow<()>,
     ) -> Result<Solution<T>> {
         loop {
-            if self.shows() && watch(self.info()).is_break() {
+            if each(&mut self).is_break() {
                 self.close()?;
                 return Ok(self.solution(Status::Stopped));
             }
@@ -280,15 +287,18 @@ impl<'a, T: Scalar> Run<'a, T> {
     }
 }
 
-/// Everything that a state depends on besides what it holds.
+/// Everything that a state depends on besides what it holds. The start and the seed do not matter any more:
+/// the factors are in the state.
 pub(crate) fn conditions<T: Scalar>(
     problem: &Problem<'_, T>,
     settings: &Settings,
-) -> [(&'static str, f64); 7] {
+) -> [(&'static str, f64); 8] {
+    let mixed = size_of::<T>() == 8 && settings.mixed.unwrap_or(settings.solver == Solver::Auto);
     [
         ("with.sum of V", problem.sum),
         ("with.instruction level", Isa::get().vector_bytes() as f64),
         ("with.precision", 8.0 * size_of::<T>() as f64),
+        ("with.mixed precision", f64::from(u8::from(mixed))),
         ("with.update", settings.update as usize as f64),
         ("with.fixed", settings.fixed as f64),
         ("with.inner", settings.inner.map_or(0.0, |inner| inner as f64)),

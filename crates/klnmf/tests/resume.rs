@@ -118,6 +118,7 @@ fn a_state_that_does_not_fit_is_refused() {
         };
     refused(&state, &Settings { solver: Solver::Mu, ..settings.clone() }, "solver mue, not mu");
     refused(&state, &Settings { update: Update::H, ..settings.clone() }, "another update");
+    refused(&state, &Settings { mixed: Some(true), ..settings.clone() }, "another mixed precision");
     refused(&state, &Settings { fixed: 1, ..settings.clone() }, "another fixed");
     let narrow = v.cast::<f32>();
     let narrow = Problem::new(&narrow, 1).unwrap();

@@ -1,11 +1,11 @@
 //! `klnmf decompose`: the weights of V for given parts.
 
 use super::{Data, Output, Precision, metadata, parse_seconds, thread_count};
-use crate::{input, interrupt, progress, summary};
+use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::{anyhow, bail};
 use clap::Args;
 use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Status};
-use klnmf_io::{Model, Table};
+use klnmf_io::{Model, Table, Target};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -18,12 +18,14 @@ use std::time::{Duration, Instant};
 /// bounds how far its divergence is from the optimum. The result holds H and, for
 /// every column, divergence, gap and iterations. If the rows have names in both
 /// files, they are matched by name.
-///
-/// Examples:
-///   klnmf decompose catalogue.csv --dictionary signatures.csv --tol 1e-8
-///   klnmf decompose documents.npz --transpose --dictionary model.npz --simplex
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf decompose catalogue.csv --dictionary signatures.csv --tol 1e-8
+  klnmf decompose documents.npz --transpose --dictionary model.npz --simplex"
+)]
 pub struct Decompose {
     #[command(flatten)]
     data: Data,
@@ -44,9 +46,13 @@ pub struct Decompose {
     /// Time limit in seconds; columns that were not reached keep an even start
     #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
-    /// File for H, W and the arrays divergence, gap, iterations
-    #[arg(long, short, value_name = "FILE", default_value = "weights.npz")]
-    out: PathBuf,
+    /// File for H, W and the arrays divergence, gap, iterations [default: named after V, such as
+    /// catalogue-weights.npz]
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
     /// Also write H as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -72,11 +78,13 @@ impl Decompose {
             ..DecomposeSettings::default()
         };
         settings.validate()?;
-        let outputs: Vec<PathBuf> =
-            [Some(&self.out), self.csv.as_ref()].into_iter().flatten().cloned().collect();
-        input::check_outputs(&[self.data.files(), vec![self.dictionary.clone()]].concat(), &outputs)?;
-        input::check_model_name("--out", &self.out)?;
+        let csv = self.csv.iter().map(|path| ("--csv", path.clone()));
+        let results: Vec<outputs::Output> = [("--out", self.out())].into_iter().chain(csv).collect();
+        let inputs = [self.data.files(), vec![self.dictionary.clone()]].concat();
+        outputs::check(&inputs, &results, self.force)?;
+        outputs::check_model_name("--out", &self.out())?;
         interrupt::nothing_to_save();
+        self.output.tell(|| format!("reading {}", self.data.path.display()));
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
         let Dictionary { w, parts, rows } = self.dictionary(&table)?;
@@ -94,6 +102,7 @@ impl Decompose {
         if self.simplex {
             onto_simplex(&mut found.h);
         }
+        self.output.tell(|| format!("writing {}", self.out().display()));
         let mut facts = self.facts(&found, &table, seconds);
         self.write(&table, w, parts, &found, &facts, command)?;
         facts.insert("command".into(), json!(command));
@@ -103,6 +112,10 @@ impl Decompose {
         } else {
             ExitCode::SUCCESS
         })
+    }
+
+    fn out(&self) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| outputs::named_after(&self.data.path, "-weights.npz"))
     }
 
     /// The dictionary with its rows in V's order, and with --simplex its columns scaled to sum 1.
@@ -188,11 +201,16 @@ impl Decompose {
                 column("iterations", &|c| c.iterations as f64),
             ],
         };
-        klnmf_io::write_model(&self.out, &model)?;
+        klnmf_io::write_model(Target::new(&self.out(), self.force), &model)?;
         if let Some(path) = &self.csv {
             let numbered = || (1..=found.h.rows()).map(|k| format!("part{k}")).collect();
             let parts = model.part_names.clone().unwrap_or_else(numbered);
-            klnmf_io::write_csv(path, &found.h, Some(&parts), table.col_names.as_deref())?;
+            klnmf_io::write_csv(
+                Target::new(path, self.force),
+                &found.h,
+                Some(&parts),
+                table.col_names.as_deref(),
+            )?;
         }
         Ok(())
     }
@@ -235,7 +253,7 @@ impl Decompose {
                 facts["seconds"].as_f64().unwrap_or_default(),
                 found.divergence(),
                 found.gap(),
-                self.out.display()
+                self.out().display()
             )
         })
     }

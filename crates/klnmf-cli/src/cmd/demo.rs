@@ -1,7 +1,7 @@
 //! `klnmf demo`: the main jobs on built-in data, by the commands that a user would type.
 
+use crate::out_folder::OutFolder;
 use crate::summary;
-use anyhow::Context;
 use clap::Args;
 use klnmf::Mat;
 use klnmf_paper::matching::{Match, match_parts};
@@ -18,14 +18,23 @@ use std::time::Instant;
 /// Show the main jobs on built-in data: parts, certified weights, a warm restart
 ///
 /// The demo writes its data to a folder, runs five klnmf commands on them and prints
-/// each one with its time. Typed by hand, every command gives the same bytes. The folder
+/// each one with its time. Typed by hand with --force, it gives the same bytes. The folder
 /// then holds a page, index.html, with what was found beside the truth.
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf demo
+  klnmf demo --out elsewhere"
+)]
 pub struct Demo {
     /// Folder for the data, the models and the page
     #[arg(long, short, value_name = "FOLDER", default_value = "klnmf-demo")]
     out: PathBuf,
+    /// Replace the files of an earlier demo
+    #[arg(long)]
+    force: bool,
     /// Print one JSON object on standard output instead of sentences
     #[arg(long)]
     json: bool,
@@ -37,6 +46,19 @@ const CHANNELS: usize = 96;
 const SIGNATURES: usize = 5;
 const TUMOURS: usize = 120;
 const NEW_TUMOURS: usize = 12;
+
+/// What the demo writes, the first file first.
+const FILES: [&str; 9] = [
+    "catalogue.csv",
+    "new.csv",
+    "swimmers.npy",
+    "model.npz",
+    "weights.npz",
+    "auto.npz",
+    "mean.npz",
+    "parts.npz",
+    "index.html",
+];
 
 /// A command that was run.
 struct Ran {
@@ -54,8 +76,13 @@ struct Catalogues {
 impl Demo {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let folder = &self.out;
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+        let own = OutFolder::new(folder, &FILES)?;
+        let out = folder.display();
+        anyhow::ensure!(
+            self.force || !own.is_used(),
+            "{out} exists: use --force to replace it, or give --out"
+        );
+        own.create()?;
         let catalogues = Catalogues::generate();
         catalogues.write(folder)?;
         klnmf_io::write_npy(&folder.join("swimmers.npy"), &swimmer::images())?;
@@ -67,8 +94,10 @@ impl Demo {
             if !self.json {
                 summary::print(&format!("$ {line}\n"))?;
             }
-            let quiet = self.json.then(|| "--quiet".to_owned());
-            let code = super::run(words.into_iter().chain(quiet))?;
+            let quiet = self.json.then_some("--quiet");
+            let force = self.force.then_some("--force");
+            let more = quiet.into_iter().chain(force).map(str::to_owned);
+            let code = super::run(words.into_iter().chain(more))?;
             if code != ExitCode::SUCCESS {
                 return Ok(code);
             }

@@ -1,17 +1,19 @@
 //! `klnmf factorize`: V ≈ W·H.
 
+use super::checkpoint::Checkpoints;
 use super::{Data, Output, Precision, metadata, note_rank, parse_seconds, solvers, thread_count};
-use crate::{input, interrupt, progress, summary};
+use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::{Context, bail};
 use clap::Args;
 use klnmf::{Info, Init, Mat, Matrix, Problem, Scalar, Settings, Solution, Solver, Status};
-use klnmf_io::{Model, Table};
+use klnmf_io::{Checkpoint, Model, Table, Target};
 use klnmf_report::Report;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Factor V into parts W and weights H, both non-negative
@@ -21,14 +23,18 @@ use std::time::Duration;
 /// gap_w and gap_h bound what changing W alone or H alone could still gain; another
 /// start may end lower, so try several seeds. The run stops when both gaps are at
 /// most --tol times the sum of V, or at a limit. Ctrl-C saves the model so far; a
-/// second Ctrl-C quits at once.
-///
-/// Examples:
-///   klnmf factorize counts.mtx.gz --rank 10
-///   klnmf factorize cells.npz --transpose --rank 20 --report report.html
-///   klnmf factorize V.npy --init model.npz --rank 12   (continue, with more parts)
+/// second Ctrl-C quits at once. With --checkpoint a run that is killed can be resumed.
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf factorize counts.mtx.gz --rank 10
+  klnmf factorize cells.npz --transpose --rank 20 --report report.html
+  klnmf factorize V.npy --init V-r10.npz --rank 12           # more parts
+  klnmf factorize V.npy --rank 50 --checkpoint run.npz
+  klnmf factorize V.npy --rank 50 --resume run.npz --force   # go on"
+)]
 pub struct Factorize {
     #[command(flatten)]
     data: Data,
@@ -38,7 +44,7 @@ pub struct Factorize {
         short = 'k',
         visible_aliases = ["components", "topics"],
         value_name = "R",
-        required_unless_present = "init",
+        required_unless_present_any = ["init", "resume"],
         allow_negative_numbers = true
     )]
     rank: Option<usize>,
@@ -67,9 +73,13 @@ pub struct Factorize {
     /// Penalty of admm and admm-authors [default for admm: 10, with V in units of its mean]
     #[arg(long, value_name = "RHO", allow_negative_numbers = true)]
     rho: Option<f64>,
-    /// File for the model: arrays W, H, metadata and names, readable by numpy
-    #[arg(long, short, value_name = "FILE", default_value = "model.npz")]
-    out: PathBuf,
+    /// File for the model: arrays W, H, metadata and names, readable by numpy [default: named after V and
+    /// the rank, such as counts-r10.npz]
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
     /// Also write W and H as CSV, to PREFIX_W.csv and PREFIX_H.csv
     #[arg(long, value_name = "PREFIX")]
     csv: Option<String>,
@@ -80,14 +90,16 @@ pub struct Factorize {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
+    checkpoints: Checkpoints,
+    #[command(flatten)]
     output: Output,
 }
 
-/// V, prepared, and the factors to start from, of which so many parts are given.
+/// V, prepared, and the factors to start from, of which so many parts are given. A run that is resumed needs
+/// no factors.
 struct Start<'v, T: Scalar> {
     problem: Problem<'v, T>,
-    w: Mat<T>,
-    h: Mat<T>,
+    factors: Option<(Mat<T>, Mat<T>)>,
     given: usize,
 }
 
@@ -99,35 +111,54 @@ impl Factorize {
         }
     }
 
-    fn run_in<T: Scalar>(self, command: &str) -> anyhow::Result<ExitCode> {
-        let settings = Settings { stop: Some(interrupt::flag()), ..self.settings() };
+    fn run_in<T: Scalar>(mut self, command: &str) -> anyhow::Result<ExitCode> {
+        let settings = self.settings();
         settings.validate()?;
         self.check_options()?;
-        input::check_outputs(&self.data.files(), &self.outputs())?;
-        input::check_model_name("--out", &self.out)?;
+        interrupt::flag();
         interrupt::nothing_to_save();
+        let stored = self.checkpoints.read()?;
+        self.rank = self.rank.or(stored.as_ref().map(Checkpoint::rank));
+        outputs::check(&self.data.files(), &self.outputs(), self.force)?;
+        outputs::check_model_name("--out", &self.out())?;
+        self.output.tell(|| format!("reading {}", self.data.path.display()));
         let table = input::read::<T>(&self.data)?;
         let v = table.matrix.view();
         if let Some(rank) = self.rank {
             input::about(&self.data, klnmf::check_rank(v, rank))?;
             input::check_memory(&self.data.path, v, rank, self.data.threads, 0)?;
         }
-        let Start { problem, w, h, given } = self.start(&table, &settings)?;
-        note_rank(&self.output, (v.rows(), v.cols()), h.rows());
+        let Start { problem, factors, given } = self.start(&table, &settings, stored.as_ref())?;
+        if let Some((_, h)) = &factors {
+            note_rank(&self.output, (v.rows(), v.cols()), h.rows());
+        }
 
         let bar = progress::bar(self.max_iter, self.output.quiet);
         let mut trace = Vec::new();
-        let run = input::about(&self.data, problem.run(w, h, &settings))?.sort_from(given);
+        let run = match (factors, &stored) {
+            (Some((w, h)), _) => problem.run(w, h, &settings),
+            (None, Some(stored)) => problem.resume(&stored.state, &settings),
+            (None, None) => unreachable!("a start has factors or a state"),
+        };
+        let run = input::about(&self.data, run)?.sort_from(given);
+        let mut saver = self.checkpoints.saver(v, given, &self.output);
         interrupt::something_to_save();
-        let solution = run.to_end(|info| {
-            progress::show(&bar, info);
-            trace.push(*info);
-            ControlFlow::Continue(())
+        let solution = run.to_end_with(|run| {
+            if run.shows() {
+                progress::show(&bar, run.info());
+                self.output.tell(|| progress::line(run.info()));
+                trace.push(*run.info());
+            }
+            // The state is saved before the run ends, because the end scales the factors.
+            let stop = interrupt::flag().load(Ordering::Relaxed);
+            saver.iter_mut().for_each(|saver| saver.save(run, stop || run.ended().is_some()));
+            if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         bar.finish_and_clear();
         drop(problem);
         let solution = input::about(&self.data, solution)?;
 
+        self.output.tell(|| format!("writing {}", self.out().display()));
         let mut facts = self.facts(&solution, v);
         self.write(&table, &solution, &trace, &facts, command)?;
         facts.insert("command".into(), json!(command));
@@ -167,15 +198,25 @@ impl Factorize {
 
     /// V, prepared, and the start that --init and --rank describe. A given start is checked before V is
     /// prepared, because V can be large.
-    fn start<'v, T: Scalar>(&self, table: &'v Table<T>, settings: &Settings) -> anyhow::Result<Start<'v, T>> {
+    fn start<'v, T: Scalar>(
+        &self,
+        table: &'v Table<T>,
+        settings: &Settings,
+        stored: Option<&Checkpoint>,
+    ) -> anyhow::Result<Start<'v, T>> {
         let v = table.matrix.view();
         let prepare = || input::about(&self.data, Problem::new(v, settings.threads));
+        if let Some(stored) = stored {
+            self.checkpoints.check(stored, v, self.rank)?;
+            return Ok(Start { problem: prepare()?, factors: None, given: stored.given });
+        }
         let given = match self.init.as_deref() {
             None | Some("random" | "nndsvd") => {
                 let rank = self.rank.context("--rank is missing: give the number of parts")?;
                 let problem = prepare()?;
-                let (w, h) = input::about(&self.data, problem.init(rank, settings))?;
-                return Ok(Start { problem, w, h, given: 0 });
+                let stop = Settings { stop: Some(interrupt::flag()), ..settings.clone() };
+                let factors = Some(input::about(&self.data, problem.init(rank, &stop))?);
+                return Ok(Start { problem, factors, given: 0 });
             }
             Some(given) => given,
         };
@@ -202,18 +243,23 @@ impl Factorize {
             Some(rank) if rank > old => klnmf::grow(&w, &h, rank, self.seed)?,
             _ => (w, h),
         };
-        Ok(Start { problem: prepare()?, w, h, given: old })
+        Ok(Start { problem: prepare()?, factors: Some((w, h)), given: old })
     }
 
-    fn outputs(&self) -> Vec<PathBuf> {
-        let csv = self.csv.iter().flat_map(|prefix| csv_names(prefix));
-        [&self.trace, &self.report]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .chain([self.out.clone()])
-            .chain(csv)
-            .collect()
+    fn out(&self) -> PathBuf {
+        let ending = self.rank.map_or("-continued.npz".into(), |rank| format!("-r{rank}.npz"));
+        self.out.clone().unwrap_or_else(|| outputs::named_after(&self.data.path, &ending))
+    }
+
+    fn target<'p>(&self, path: &'p Path) -> Target<'p> {
+        Target::new(path, self.force)
+    }
+
+    fn outputs(&self) -> Vec<outputs::Output> {
+        let side = [("--trace", &self.trace), ("--report", &self.report)];
+        let side = side.into_iter().filter_map(|(option, path)| Some((option, path.clone()?)));
+        let csv = self.csv.iter().flat_map(|prefix| csv_names(prefix)).map(|path| ("--csv", path));
+        [("--out", self.out())].into_iter().chain(side).chain(csv).chain(self.checkpoints.output()).collect()
     }
 
     fn write<T: Scalar>(
@@ -238,18 +284,18 @@ impl Factorize {
             part_names: None,
             columns: Vec::new(),
         };
-        klnmf_io::write_model(&self.out, &model)?;
+        klnmf_io::write_model(self.target(&self.out()), &model)?;
         if let Some(prefix) = &self.csv {
             let parts: Vec<String> = (1..=solution.h.rows()).map(|k| format!("part{k}")).collect();
             let [w_name, h_name] = csv_names(prefix);
-            klnmf_io::write_csv(&w_name, &solution.w, rows.as_deref(), Some(&parts))?;
-            klnmf_io::write_csv(&h_name, &solution.h, Some(&parts), cols.as_deref())?;
+            klnmf_io::write_csv(self.target(&w_name), &solution.w, rows.as_deref(), Some(&parts))?;
+            klnmf_io::write_csv(self.target(&h_name), &solution.h, Some(&parts), cols.as_deref())?;
         }
         if let Some(path) = &self.trace {
-            write_trace(path, trace)?;
+            write_trace(self.target(path), trace)?;
         }
         if let Some(path) = &self.report {
-            Report { input: &self.data.path, table, solution, trace, facts }.write(path)?;
+            Report { input: &self.data.path, table, solution, trace, facts }.write(self.target(path))?;
         }
         Ok(())
     }
@@ -297,18 +343,20 @@ impl Factorize {
                 info.seconds
             );
             text += &certificate_text(info);
-            if matches!(solution.status, Status::IterationLimit | Status::TimeLimit) {
+            // No method can start from factors with infinite gaps.
+            let limited = matches!(solution.status, Status::IterationLimit | Status::TimeLimit);
+            if limited && info.gap_h.is_finite() {
                 let limit = if solution.status == Status::TimeLimit { "--time-limit" } else { "--max-iter" };
                 let how =
                     if self.solver == Solver::Auto { String::new() } else { ", or use --solver auto".into() };
                 text += &format!(
                     "advice       to get closer: raise {limit}, or continue with --init {}{how}\n",
-                    self.out.display()
+                    self.out().display()
                 );
             }
             text += &format!(
                 "model        {} (W {} × {}, H {} × {})\n",
-                self.out.display(),
+                self.out().display(),
                 solution.w.rows(),
                 solution.w.cols(),
                 solution.h.rows(),
@@ -327,8 +375,8 @@ impl Factorize {
 pub fn certificate_text(info: &Info) -> String {
     if !info.divergence.is_finite() || !info.gap_h.is_finite() {
         return format!(
-            "divergence   {:.8e}\ngaps         infinite: the model is zero where V is not; use solver fpa, \
-             or start from other factors\n",
+            "divergence   {:.8e}\ngaps         infinite: the model is zero where V is not; use --solver auto, \
+             another --rho, or other factors to start from\n",
             info.divergence
         );
     }
@@ -349,9 +397,9 @@ fn csv_names(prefix: &str) -> [PathBuf; 2] {
 }
 
 /// Writes the trace: a line for every iteration, and the start only if there was no iteration.
-fn write_trace(path: &Path, trace: &[Info]) -> anyhow::Result<()> {
+fn write_trace(target: Target<'_>, trace: &[Info]) -> anyhow::Result<()> {
     let lines = trace.iter().filter(|info| info.iteration > 0 || trace.len() == 1);
-    klnmf_io::atomically(path, |out| {
+    klnmf_io::atomically(target, |out| {
         writeln!(out, "iteration,seconds,divergence,gap_w,gap_h")?;
         lines.clone().try_for_each(|i| {
             writeln!(out, "{},{:.6},{},{},{}", i.iteration, i.seconds, i.divergence, i.gap_w, i.gap_h)

@@ -15,6 +15,10 @@ use std::process::ExitCode;
 /// For a matrix: shape, entries, empty rows and columns, and the memory formula with its value for --rank.
 /// For a model: how it was made, its divergence and its gaps.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  klnmf info cells.npz --rank 20
+  klnmf info counts-r10.npz --json")]
 pub struct Info {
     /// File with a matrix or a model
     file: PathBuf,

@@ -1,9 +1,12 @@
 //! The verbs, one per file.
 
+mod checkpoint;
+mod completions;
 mod decompose;
 mod demo;
 mod factorize;
 mod info;
+mod man;
 mod reproduce;
 mod separate;
 mod solvers;
@@ -29,11 +32,19 @@ use std::process::ExitCode;
 /// Files: .npy, .npz (numpy, scipy.sparse), .mtx, .csv, .tsv, .txt; all but .npz also gzipped, with .gz after
 /// the name.
 #[derive(Parser)]
-#[command(name = "klnmf", version, max_term_width = 110)]
+#[command(name = "klnmf", version, max_term_width = 110, after_help = FIRST)]
 struct Cli {
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
 }
+
+/// What to type first.
+const FIRST: &str = "\
+Examples:
+  klnmf demo                              # what it does, on built-in data
+  klnmf info counts.csv                   # what a file holds
+  klnmf factorize counts.csv --rank 10    # its parts and weights
+  klnmf factorize --help                  # every option of a verb";
 
 #[derive(Subcommand)]
 enum Verb {
@@ -44,6 +55,8 @@ enum Verb {
     Info(info::Info),
     Demo(demo::Demo),
     Reproduce(reproduce::Reproduce),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 /// Runs a command line, whose first word is the program. The exit code is 0, or 130 after an interruption. A
@@ -52,7 +65,11 @@ pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyh
     let mut program = Cli::command();
     let matches = program.try_get_matches_from_mut(words).unwrap_or_else(|why| why.exit());
     let command = command_line::record(&program, &matches);
-    match Cli::from_arg_matches(&matches).unwrap_or_else(|why| why.exit()).verb {
+    let Some(verb) = Cli::from_arg_matches(&matches).unwrap_or_else(|why| why.exit()).verb else {
+        summary::print(&format!("klnmf factors a non-negative matrix into parts and weights. {FIRST}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    match verb {
         Verb::Factorize(verb) => verb.run(&command),
         Verb::Decompose(verb) => verb.run(&command),
         Verb::Topics(verb) => verb.run(&command),
@@ -60,6 +77,8 @@ pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyh
         Verb::Info(verb) => verb.run(),
         Verb::Demo(verb) => verb.run(),
         Verb::Reproduce(verb) => verb.run(),
+        Verb::Completions(verb) => verb.run(program),
+        Verb::Man(verb) => verb.run(program),
     }
 }
 
@@ -121,6 +140,9 @@ pub struct Output {
     /// Show no progress bar and print no text
     #[arg(long, short)]
     pub quiet: bool,
+    /// Print what is done, and the progress line by line, on standard error
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub verbose: bool,
 }
 
 impl Output {
@@ -142,9 +164,22 @@ impl Output {
     /// Prints a note on standard error, unless it must be quiet.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            eprintln!("klnmf: note: {text}");
+            complain(&format!("note: {text}"));
         }
     }
+
+    /// Prints a line on standard error if it must be verbose.
+    pub fn tell(&self, text: impl FnOnce() -> String) {
+        if self.verbose {
+            complain(&text());
+        }
+    }
+}
+
+/// Prints a line on standard error, which may be closed.
+pub fn complain(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "klnmf: {text}");
 }
 
 /// Tells that a smaller rank does as well.
@@ -174,8 +209,32 @@ pub fn thread_count(asked: usize) -> usize {
     if asked > 0 { asked } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
 }
 
-/// A duration in seconds from the command line.
+/// A duration from the command line: seconds, or a number with s, m or h after it.
 pub fn parse_seconds(text: &str) -> Result<std::time::Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
-    std::time::Duration::try_from_secs_f64(seconds).map_err(|_| "give a number of seconds ≥ 0".into())
+    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let in_units = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)));
+    let (number, unit) = in_units.unwrap_or((text, 1.0));
+    let number: f64 =
+        number.parse().map_err(|_| format!("{text:?} is not a number of seconds, or a time such as 10m"))?;
+    std::time::Duration::try_from_secs_f64(unit * number).map_err(|_| "give a number of seconds ≥ 0".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every verb ends its help with examples, and the program understands each of them.
+    #[test]
+    fn the_examples_of_every_help_can_be_typed() {
+        for verb in Cli::command().get_subcommands() {
+            let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  klnmf ")).collect();
+            assert!(help.starts_with("Examples:") && !lines.is_empty(), "{}: {help}", verb.get_name());
+            for line in lines {
+                let words = line.split(['#', '|', '>']).next().unwrap_or_default().split_whitespace();
+                let parsed = Cli::command().try_get_matches_from(["klnmf"].into_iter().chain(words));
+                assert!(parsed.is_ok_and(|words| words.subcommand_name() == Some(verb.get_name())), "{line}");
+            }
+        }
+    }
 }

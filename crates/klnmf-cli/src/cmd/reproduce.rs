@@ -1,6 +1,7 @@
 //! `klnmf reproduce`: the experiments of the paper, and a report to read beside it.
 
 use super::{Output, thread_count};
+use crate::new_folder::NewFolder;
 use crate::out_folder::OutFolder;
 use crate::{interrupt, progress, summary};
 use clap::builder::PossibleValue;
@@ -9,6 +10,7 @@ use klnmf_paper::{
     EXPERIMENTS, Earlier, Experiment, Interrupted, Shown, Size, Study, Task, VERDICTS, Verdict,
 };
 use serde_json::{Map, Value, json};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -34,20 +36,22 @@ use std::process::ExitCode;
 ///   faces          r = 49; your images with --faces, else 256 generated ones
 ///   music          a spectrogram, r = 10; your recording with --music, else a generated one
 ///   topics         the simplex extension against EM; your counts with --counts, else generated ones
-///
-/// Examples:
-///   klnmf reproduce                                     all of it at small sizes, in a minute or two
-///   klnmf reproduce synthetic-nd --full                 one experiment with the paper's sizes
-///   klnmf reproduce faces --faces cbcl.npy --column-major --full
-///   klnmf reproduce music --music song.wav --full --out song/
-///   klnmf reproduce topics --counts newsgroups.npz --full
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf reproduce                                     # all of it at small sizes, in a minute or two
+  klnmf reproduce synthetic-nd --full                 # one experiment with the paper's sizes
+  klnmf reproduce faces --faces cbcl.npy --column-major --full
+  klnmf reproduce music --music song.wav --full --out song/
+  klnmf reproduce topics --counts newsgroups.npz --full"
+)]
 pub struct Reproduce {
     /// What to run
     #[arg(value_enum, value_name = "EXPERIMENT", default_value = "all")]
     what: Vec<What>,
-    /// The folder for the report; it is made if it is not there
+    /// The folder for the report; it must be new, empty or of an earlier run
     #[arg(long, short, value_name = "FOLDER", default_value = "report")]
     out: PathBuf,
     /// Small sizes, all figures, a minute or two [this is the default]
@@ -146,17 +150,23 @@ impl Reproduce {
             let (used, name) = (path.is_none() || wanted.contains(&experiment), experiment.name());
             anyhow::ensure!(used, "--{option} is for the experiment {name}: name it, or all");
         }
-        let read: Vec<PathBuf> = self.faces.iter().chain(&self.music).chain(&self.counts).cloned().collect();
-        let folder = OutFolder::new(&self.out, &read, &["index.html", "README.md"])?;
+        OutFolder::new(&self.out, &["data", "index.html", "README.md", "figures"])?;
+        let mut folder = self.folder()?;
         let study = self.study();
         let tasks: Vec<Task> = wanted.iter().map(|e| study.load(*e)).collect::<anyhow::Result<_>>()?;
-        folder.create()?;
         let mut done = Vec::new();
         let mut interrupted = false;
         for (number, task) in tasks.iter().enumerate() {
             let label = format!("[{}/{}] {}", number + 1, tasks.len(), task.experiment.name());
-            match self.measure(&study, task, &label) {
-                Ok(one) => done.push(one),
+            match self.measure(&study, task, &label, &folder) {
+                Ok(one) => {
+                    if one.now {
+                        klnmf_paper::draw(&folder.path())?;
+                        folder.keep()?;
+                        folder = self.folder()?;
+                    }
+                    done.push(one);
+                }
                 Err(error) if error.is::<Interrupted>() => {
                     interrupted = true;
                     break;
@@ -164,13 +174,29 @@ impl Reproduce {
                 Err(error) => return Err(error),
             }
         }
-        let shown = klnmf_paper::draw(&self.out)?;
+        // An experiment that was interrupted may have begun to fill this one.
+        drop(folder);
+        let folder = self.folder()?;
+        folder.copy_target()?;
+        let shown = klnmf_paper::draw(&folder.path())?;
+        if !shown.verdicts.is_empty() {
+            folder.keep()?;
+        }
         for (experiment, damage) in &shown.left_out {
             let name = experiment.name();
             self.say(&format!("{name}: {damage}, so the report leaves it out; name it to measure it anew"));
         }
-        self.tell(&folder.file("index.html"), &done, &shown, interrupted)?;
+        self.tell(&self.out.join("index.html"), &done, &shown, interrupted)?;
         Ok(if interrupted { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+    }
+
+    /// The next state of the folder: as it is, with one more experiment. A killed run leaves it as it was
+    /// after the last finished experiment.
+    fn folder(&self) -> anyhow::Result<NewFolder> {
+        let own = |_: &Path| ["data/", "figures/", "index.html", "README.md"].map(str::to_owned).to_vec();
+        let folder = NewFolder::create(&self.out, true, &[], own)?;
+        folder.notes.iter().for_each(|note| self.output.note(note));
+        Ok(folder)
     }
 
     fn study(&self) -> Study {
@@ -194,8 +220,8 @@ impl Reproduce {
         }
     }
 
-    /// Runs an experiment unless its folder has it already.
-    fn measure(&self, study: &Study, task: &Task, label: &str) -> anyhow::Result<Done> {
+    /// Runs an experiment, and writes it to the new folder, unless the old one has it already.
+    fn measure(&self, study: &Study, task: &Task, label: &str, folder: &NewFolder) -> anyhow::Result<Done> {
         let experiment = task.experiment;
         match study.earlier(task) {
             Earlier::OtherSettings => {
@@ -213,6 +239,8 @@ impl Reproduce {
         const STEPS: usize = 10_000;
         let bar = progress::share(STEPS, label, self.output.quiet);
         let shown = bar.clone();
+        folder.copy_target()?;
+        let study = Study { out: folder.path(), ..study.clone() };
         let seconds = study.measure(task, &interrupt::flag(), move |doing, share| {
             shown.set_message(doing.to_owned());
             shown.set_position((STEPS as f64 * share) as u64);
@@ -226,7 +254,7 @@ impl Reproduce {
     /// A line about the progress, for people.
     fn say(&self, line: &str) {
         if !self.output.quiet && !self.output.json {
-            eprintln!("{line}");
+            let _ = writeln!(std::io::stderr(), "{line}");
         }
     }
 

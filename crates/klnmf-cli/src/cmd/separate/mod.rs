@@ -13,10 +13,11 @@ mod told;
 
 use crate::file_names::sound_files;
 use crate::new_folder::NewFolder;
-use crate::{input, interrupt, progress};
+use crate::{interrupt, outputs, progress};
 use anyhow::Context;
 use klnmf::Status;
 use klnmf_audio::{Dictionary, Progress, Separator, Stft};
+use klnmf_io::Target;
 use material::Material;
 pub use options::Separate;
 use results::Results;
@@ -36,6 +37,7 @@ impl Separate {
 
     fn work(&self, separator: &Separator, begun: Instant) -> anyhow::Result<ExitCode> {
         let folder = self.folder()?;
+        self.output.tell(|| "reading the recordings".into());
         let mut material = self.material()?;
         let rate = material.mix.rate();
         let stft = self.stft(rate)?;
@@ -63,7 +65,10 @@ impl Separate {
         let bar = progress::bar(steps, self.output.quiet);
         let watch = |step: Progress<'_>| match step {
             Progress::Frames(done) => bar.set_position(done as u64),
-            Progress::Iteration(info) => progress::show(&bar, info),
+            Progress::Iteration(info) => {
+                progress::show(&bar, info);
+                self.output.tell(|| progress::line(info));
+            }
             _ => {}
         };
         let sources = separator.separate(&mut material.mix, &stft, known.as_ref(), &watch, &mut results)?;
@@ -99,11 +104,11 @@ impl Separate {
         let mut files: Vec<PathBuf> =
             self.path.iter().chain(&self.dictionary).chain(&self.evaluate).cloned().chain(train).collect();
         if let Some(save) = &self.save {
-            input::check_model_name("--save", save)?;
-            input::check_outputs(&files, std::slice::from_ref(save))?;
+            outputs::check_model_name("--save", save)?;
+            outputs::check(&files, &[("--save", save.clone())], self.force)?;
             files.push(save.clone());
         }
-        NewFolder::create(&self.out, self.force, &files, model::written)
+        NewFolder::create(&self.out(), self.force, &files, model::written)
     }
 
     /// Learns the training recordings, and writes the file of --save. None after an interruption.
@@ -119,7 +124,8 @@ impl Separate {
         let known = separator.learn(training, stft, &|_| bar.inc(1)).context("--train")?;
         bar.finish_and_clear();
         if let (Some(path), Some(known)) = (&self.save, &known) {
-            model::write_dictionary(path, known, stft, material.mix.rate(), self.spectrogram.name())?;
+            let target = Target::new(path, self.force);
+            model::write_dictionary(target, known, stft, material.mix.rate(), self.spectrogram.name())?;
         }
         Ok(known)
     }

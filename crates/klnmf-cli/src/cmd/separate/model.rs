@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use klnmf::Mat;
 use klnmf_audio::{Dictionary, Sources, Stft};
-use klnmf_io::{Model, Spool};
+use klnmf_io::{Model, Spool, Target};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub fn written(folder: &Path) -> Vec<String> {
 
 /// Writes a dictionary as a model without weights: H is one column of ones.
 pub fn write_dictionary(
-    path: &Path,
+    target: Target<'_>,
     known: &Dictionary,
     stft: &Stft,
     rate: u32,
@@ -35,7 +35,7 @@ pub fn write_dictionary(
         "spectrogram": spectrogram, "klnmf": env!("CARGO_PKG_VERSION"),
     });
     let h = Mat::from_fn(known.w.cols(), 1, |_, _| 1.0);
-    Ok(klnmf_io::write_model(path, &model(&known.w, h, metadata, known.columns.clone()))?)
+    Ok(klnmf_io::write_model(target, &model(&known.w, h, metadata, known.columns.clone()))?)
 }
 
 /// Reads what [`write_dictionary`] wrote; the spectrogram must be of the same kind.

@@ -1,12 +1,12 @@
 //! The options of `klnmf separate`.
 
 use crate::cmd::{Output, Precision, parse_seconds, solvers};
-use crate::interrupt;
+use crate::{interrupt, outputs};
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use klnmf::Solver;
 use klnmf_audio::{Separator, Spectrum, Stft, WavFormat};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Split a recording into stems that add up to it
@@ -25,14 +25,16 @@ use std::time::{Duration, Instant};
 /// Reads WAV, FLAC, OGG/Vorbis and MP3. Writes a WAV file for every stem,
 /// model.npz, picture.svg, and index.html with players to the folder of --out. The
 /// folder appears when all results are complete; after Ctrl-C, with those so far.
-///
-/// Examples:
-///   klnmf separate song.wav --components 10
-///   klnmf separate duo.flac --train piano=piano.wav --train voice=voice.wav --save duo.npz --out duo
-///   klnmf separate other.mp3 --dictionary duo.npz --out other
-///   klnmf separate --demo --out demo
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf separate song.wav --components 10
+  klnmf separate duo.flac --train piano=piano.wav --train voice=voice.wav --save duo.npz --out duo
+  klnmf separate other.mp3 --dictionary duo.npz --out other
+  klnmf separate --demo --out demo"
+)]
 pub struct Separate {
     /// Recording to separate
     #[arg(value_name = "SOUND", required_unless_present = "demo", conflicts_with = "demo")]
@@ -53,7 +55,7 @@ pub struct Separate {
     /// Number of components to learn for each --train
     #[arg(long, value_name = "K", default_value_t = 24)]
     pub(super) per_source: usize,
-    /// File (.npz) to store the dictionaries of --train in; it is replaced if it exists
+    /// File (.npz) to store the dictionaries of --train in
     #[arg(long, value_name = "FILE", requires = "train")]
     pub(super) save: Option<PathBuf>,
     /// Dictionaries to use: a file of --save, or the model.npz of a separation
@@ -107,10 +109,11 @@ pub struct Separate {
     /// Sample format of the stems
     #[arg(long, value_enum, default_value = "float32")]
     pub(super) format: Format,
-    /// Folder for the results; it must be new or empty
-    #[arg(long, short, value_name = "FOLDER", default_value = "stems")]
-    pub(super) out: PathBuf,
-    /// Replace the folder if it holds nothing but the results of an earlier run
+    /// Folder for the results; it must be new or empty [default: named after the recording, such as
+    /// song-stems10, or song-stems with known sources only]
+    #[arg(long, short, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+    /// Replace the folder if it holds nothing but the results of an earlier run, and the file of --save
     #[arg(long)]
     pub(super) force: bool,
     #[command(flatten)]
@@ -201,6 +204,13 @@ impl Separate {
     /// Components to learn from the recording itself.
     pub(super) fn free(&self) -> usize {
         self.components.unwrap_or(if self.knows() { 0 } else { 10 })
+    }
+
+    /// The folder for the results.
+    pub(super) fn out(&self) -> PathBuf {
+        let ending = if self.explains() { "-stems".into() } else { format!("-stems{}", self.free()) };
+        let sound = self.path.as_deref().unwrap_or(Path::new("demo"));
+        self.out.clone().unwrap_or_else(|| outputs::named_after(sound, &ending))
     }
 
     /// Whether known sources alone explain the recording.

@@ -39,7 +39,7 @@ impl Separate {
             "relative_gap": summary::number(sources.relative_gap),
             "components": sources.w.cols(),
             "sources": sources.names,
-            "folder": self.out.display().to_string(),
+            "folder": self.out().display().to_string(),
             "files": told.files,
             "rate": mix.rate(),
             "channels": mix.channels(),
@@ -92,7 +92,7 @@ impl Separate {
             }
             text += &format!(
                 "results      {}: {} stems, model.npz, picture.svg, index.html\n",
-                self.out.display(),
+                self.out().display(),
                 sources.names.len()
             );
             text

@@ -1,13 +1,14 @@
 //! `klnmf topics`: finds the topics of texts.
 
 mod corpus;
+mod folder;
 mod report;
 mod tables;
 mod told;
 
 use super::{Output, metadata, note_rank, parse_seconds, solvers, thread_count};
-use crate::out_folder::OutFolder;
-use crate::{input, interrupt, progress, summary};
+use crate::new_folder::NewFolder;
+use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::Context;
 use clap::Args;
 use corpus::{Corpus, Input};
@@ -33,14 +34,16 @@ use std::time::{Duration, Instant};
 /// much higher the log-posterior of any other weights can be (the log-likelihood
 /// with --topic-prior 0). The topics are a local optimum; another seed may find
 /// better ones.
-///
-/// Examples:
-///   klnmf topics articles/ --topics 20
-///   klnmf topics abstracts.csv --column abstract --topics 30 --stop-words english
-///   klnmf topics counts.npz --vocabulary words.txt --topics 50 --out newsgroups
-///   klnmf topics new_articles/ --model topics/model.npz --out new
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf topics articles/ --topics 20
+  klnmf topics abstracts.csv --column abstract --topics 30 --stop-words english
+  klnmf topics counts.npz --vocabulary words.txt --topics 50 --out newsgroups
+  klnmf topics new_articles/ --model articles-topics20/model.npz"
+)]
 pub struct Topics {
     #[command(flatten)]
     input: Input,
@@ -113,9 +116,13 @@ pub struct Topics {
     /// Number of threads; 0 means one per core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     threads: usize,
-    /// Folder for the results; it is created if it does not exist [default: topics; with --model: weights]
+    /// Folder for the results; it must be new or empty [default: named after the input, such as
+    /// articles-topics20, or articles-weights with --model]
     #[arg(long, short, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Replace the folder if it holds nothing but the results of an earlier run
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -155,33 +162,37 @@ impl Topics {
         Ok(settings)
     }
 
-    fn out(&self) -> &Path {
-        let default = if self.model.is_some() { "weights" } else { "topics" };
-        self.out.as_deref().unwrap_or(Path::new(default))
+    fn out(&self) -> PathBuf {
+        let ending = self.topics.map_or("-weights".into(), |topics| format!("-topics{topics}"));
+        self.out.clone().unwrap_or_else(|| outputs::named_after(self.input.path(), &ending))
+    }
+
+    /// The folder for the results, which must hold no input.
+    fn folder(&self) -> anyhow::Result<NewFolder> {
+        let inputs = [self.input.files(), self.model.iter().cloned().collect()].concat();
+        let folder = NewFolder::create(&self.out(), self.force, &inputs, folder::written)?;
+        folder.notes.iter().for_each(|note| self.output.note(note));
+        Ok(folder)
     }
 
     /// Finds topics.
     fn fit(&self, settings: TopicSettings, command: &str) -> anyhow::Result<ExitCode> {
         let k = self.topics.context("--topics is missing: give the number of topics")?;
         anyhow::ensure!(k > 0, "--topics 0: give at least 1");
-        let folder = OutFolder::new(
-            self.out(),
-            &self.input.files(),
-            &["model.npz", "topics.csv", "documents.csv", "report.html"],
-        )?;
         interrupt::nothing_to_save();
+        let folder = self.folder()?;
         let corpus = self.input.read()?;
         let v = corpus.counts.view();
         klnmf::check_rank(v, k).with_context(|| self.input.name())?;
         input::check_memory(self.input.path(), v, k, self.threads, beyond(v, k))?;
         note_rank(&self.output, (v.rows(), v.cols()), k);
-        folder.create()?;
         let begun = Instant::now();
         let bar = progress::bar(self.max_iter, self.output.quiet);
         let mut watch = |info: &TopicInfo| {
             interrupt::something_to_save();
             bar.set_position(info.iteration as u64);
             bar.set_message(format!("objective {:.6e}", info.objective));
+            self.output.tell(|| format!("iteration {}  objective {:.6e}", info.iteration, info.objective));
             ControlFlow::Continue(())
         };
         let (held_out, start) = self.measure(&corpus, k, &settings, &mut watch)?;
@@ -200,9 +211,9 @@ impl Topics {
         let top = tables::Top::new(&corpus, &found, self.top);
         let mut facts = self.facts(&corpus, &found, &top, held_out, seconds, &settings);
         let metadata = metadata(&facts, command, json!({ "kind": "topics" }));
-        klnmf_io::write_model(&folder.file("model.npz"), &model(&corpus, &found, metadata))?;
-        tables::write_topics(&folder.file("topics.csv"), &corpus, &top)?;
-        tables::write_documents(&folder.file("documents.csv"), &corpus, &found.weights)?;
+        klnmf_io::write_model(&folder.file(folder::MODEL), &model(&corpus, &found, metadata))?;
+        tables::write_topics(&folder.file(folder::TOPICS), &corpus, &top)?;
+        tables::write_documents(&folder.file(folder::DOCUMENTS), &corpus, &found.weights)?;
         let report = report::Report {
             name: self.input.short_name(),
             corpus: &corpus,
@@ -210,7 +221,8 @@ impl Topics {
             found: &found,
             facts: &facts,
         };
-        report.write(&folder.file("report.html"), self.top)?;
+        report.write(&folder.file(folder::REPORT), self.top)?;
+        folder.keep()?;
         if let Some(note) = top.common_words(&corpus) {
             self.output.note(&note);
         }
@@ -261,14 +273,9 @@ impl Topics {
         if self.topic_prior.is_none() {
             settings.topic_prior = fitted["topic_prior"].as_f64().unwrap_or(0.0);
         }
-        let folder = OutFolder::new(
-            self.out(),
-            &[self.input.files(), vec![path.to_owned()]].concat(),
-            &["documents.csv", "weights.npz"],
-        )?;
+        let folder = self.folder()?;
         let mut corpus = self.input.read_known(path, &model)?;
         corpus.leave_out(&model.w)?;
-        folder.create()?;
         let v = corpus.counts.view();
         let begun = Instant::now();
         let bar = progress::bar(v.cols(), self.output.quiet);
@@ -277,10 +284,11 @@ impl Topics {
         bar.finish_and_clear();
         let found = found.with_context(|| self.input.name())?;
         let mut facts = self.weight_facts(&corpus, &found, begun.elapsed().as_secs_f64(), &settings);
-        tables::write_documents(&folder.file("documents.csv"), &corpus, &found)?;
+        tables::write_documents(&folder.file(folder::DOCUMENTS), &corpus, &found)?;
         let metadata = metadata(&facts, command, json!({ "kind": "topics" }));
         let written = weights_model(&corpus, &model, &found, metadata);
-        klnmf_io::write_model(&folder.file("weights.npz"), &written)?;
+        klnmf_io::write_model(&folder.file(folder::WEIGHTS), &written)?;
+        folder.keep()?;
         facts.insert("command".into(), json!(command));
         self.tell_weights(&corpus, &found, facts)?;
         Ok(exit_code(found.status))

@@ -225,11 +225,12 @@ pub fn write_documents(path: &Path, corpus: &Corpus, found: &Weights) -> anyhow:
     Ok(())
 }
 
-/// A cell of a CSV file.
+/// A cell of a CSV file, which a spreadsheet must not execute.
 fn quoted(text: &str) -> String {
+    let text = klnmf_io::harmless(text);
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
-        text.into()
+        text.into_owned()
     }
 }

@@ -1,0 +1,92 @@
+//! `--checkpoint`, `--every` and `--resume`: the state of a run on disk.
+
+use super::{Output, parse_seconds};
+use crate::outputs;
+use anyhow::bail;
+use clap::Args;
+use klnmf::{Matrix, Run, Scalar};
+use klnmf_io::{Checkpoint, Target};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Where the state of a run is stored, and where it comes from.
+#[derive(Args)]
+pub struct Checkpoints {
+    /// File (.npz) for the state of the run, written from time to time, on Ctrl-C and at the end; --resume
+    /// continues from it
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Time between two writes of the checkpoint, such as 30s, 10m or 2h
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_seconds)]
+    every: Duration,
+    /// Continue from a checkpoint, to the same bits as a run that was never stopped. V, the solver and its
+    /// settings must be the same; limits and --tol may differ, and --seed and --init have no effect any more.
+    /// The file is updated as with --checkpoint
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
+}
+
+impl Checkpoints {
+    /// The state to continue from.
+    pub fn read(&self) -> anyhow::Result<Option<Checkpoint>> {
+        Ok(self.resume.as_deref().map(klnmf_io::read_checkpoint).transpose()?)
+    }
+
+    /// Fails if the state belongs to another V or rank.
+    pub fn check<T: Scalar>(
+        &self,
+        stored: &Checkpoint,
+        v: Matrix<'_, T>,
+        rank: Option<usize>,
+    ) -> anyhow::Result<()> {
+        match (stored.difference(v, rank), &self.resume) {
+            (Some(what), Some(path)) => bail!("cannot continue {}: {what}", path.display()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The new file, if one is written. That of --resume may be replaced.
+    pub fn output(&self) -> Option<outputs::Output> {
+        let new = self.checkpoint.as_ref().filter(|path| self.resume.as_ref() != Some(path));
+        new.map(|path| ("--checkpoint", path.clone()))
+    }
+
+    /// The writer of a run whose result has `given` parts first.
+    pub fn saver<'a, T: Scalar>(
+        &'a self,
+        v: Matrix<'_, T>,
+        given: usize,
+        output: &'a Output,
+    ) -> Option<Saver<'a>> {
+        let path = self.checkpoint.as_deref().or(self.resume.as_deref())?;
+        let (shape, fingerprint) = ((v.rows(), v.cols()), klnmf_io::fingerprint(v));
+        Some(Saver { path, every: self.every, last: Instant::now(), shape, fingerprint, given, output })
+    }
+}
+
+/// Writes the states of a run.
+pub struct Saver<'a> {
+    path: &'a Path,
+    every: Duration,
+    last: Instant,
+    shape: (usize, usize),
+    fingerprint: String,
+    given: usize,
+    output: &'a Output,
+}
+
+impl Saver<'_> {
+    /// Writes the state if it is time to, or if this is the end. A failure does not end the run: the model
+    /// can still be saved.
+    pub fn save<T: Scalar>(&mut self, run: &mut Run<'_, T>, end: bool) {
+        if !end && self.last.elapsed() < self.every {
+            return;
+        }
+        let (state, shape, given) = (run.state(), self.shape, self.given);
+        let checkpoint = Checkpoint { state, shape, fingerprint: self.fingerprint.clone(), given };
+        if let Err(why) = klnmf_io::write_checkpoint(Target::new(self.path, true), &checkpoint) {
+            self.output.note(&format!("there is no new checkpoint: {why}"));
+        }
+        self.last = Instant::now();
+    }
+}

@@ -1,0 +1,149 @@
+//! The state of a factorisation as one file, from which it continues to the same bits.
+//!
+//! The file is an archive that numpy opens. It holds `metadata` (JSON), `numbers` with `number_names`, and an
+//! array `array.NAME` for every array of the state, all in f64: JSON has no infinity, and numpy has.
+
+use crate::archive::Archive;
+use crate::error::{Error, Fault};
+use crate::output::Target;
+use crate::source::Source;
+use crate::zipped;
+use klnmf::{Matrix, Scalar, State};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const KIND: &str = "klnmf checkpoint";
+/// The layout of the file. It changes when older programs could not read it.
+const LAYOUT: u64 = 1;
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const ARRAY: &str = "array.";
+
+/// A stored state, and what it belongs to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// The state of the run. Start and seed are not part of it: they have no effect after the start.
+    pub state: State,
+    /// Rows and columns of V.
+    pub shape: (usize, usize),
+    /// The [`fingerprint`] of V.
+    pub fingerprint: String,
+    /// The parts that were given at the start. The result has them first, in their order.
+    pub given: usize,
+}
+
+impl Checkpoint {
+    /// The number of parts.
+    pub fn rank(&self) -> usize {
+        self.state.arrays.get("h").map_or(0, |h| h.rows())
+    }
+
+    /// What is different if the state belongs to another V or rank.
+    pub fn difference<T: Scalar>(&self, v: Matrix<'_, T>, rank: Option<usize>) -> Option<String> {
+        let (shape, (n, m)) = ((v.rows(), v.cols()), self.shape);
+        if shape != self.shape {
+            return Some(format!("its V is {n} × {m}, and this one is {} × {}", shape.0, shape.1));
+        }
+        if let Some(rank) = rank.filter(|rank| *rank != self.rank()) {
+            return Some(format!("its rank is {}, not {rank}", self.rank()));
+        }
+        let changed = fingerprint(v) != self.fingerprint;
+        changed.then(|| "the numbers of V, its storage or --precision have changed".to_owned())
+    }
+}
+
+/// A checksum of the entries of a matrix, with their places, and of its storage, on which the bits of the
+/// result depend.
+pub fn fingerprint<T: Scalar>(v: Matrix<'_, T>) -> String {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(T::NAME.as_bytes());
+    sum.update(&[u8::from(v.is_sparse())]);
+    let mut block = Vec::new();
+    for (i, j, x) in v.entries() {
+        block.extend((i as u64).to_le_bytes());
+        block.extend((j as u64).to_le_bytes());
+        block.extend(x.to_f64().to_le_bytes());
+        if block.len() > 1 << 16 {
+            sum.update(&block);
+            block.clear();
+        }
+    }
+    sum.update(&block);
+    format!("{:08x}", sum.finalize())
+}
+
+/// Writes a checkpoint.
+pub fn write_checkpoint<'p>(target: impl Into<Target<'p>>, checkpoint: &Checkpoint) -> Result<(), Error> {
+    let (state, (n, m)) = (&checkpoint.state, checkpoint.shape);
+    let metadata = json!({
+        "kind": KIND,
+        "layout": LAYOUT,
+        "version": VERSION,
+        "solver": state.solver.name(),
+        "iteration": state.iteration,
+        "seconds": state.seconds,
+        "rank": checkpoint.rank(),
+        "shape": [n, m],
+        "fingerprint": checkpoint.fingerprint,
+        "given": checkpoint.given,
+    });
+    let (names, numbers): (Vec<String>, Vec<f64>) = state.numbers.clone().into_iter().unzip();
+    zipped::write(target.into(), |zip| {
+        zip.text("metadata", &metadata.to_string())?;
+        zip.names("number_names", &names)?;
+        zip.numbers("numbers", &numbers)?;
+        state.arrays.iter().try_for_each(|(name, array)| zip.matrix(&format!("{ARRAY}{name}"), array))
+    })
+}
+
+/// Reads a checkpoint. One of a later version is refused.
+pub fn read_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
+    read(path).map_err(|fault| fault.at(path))
+}
+
+fn read(path: &Path) -> Result<Checkpoint, Fault> {
+    let none = || Fault::content("this is not a checkpoint: give a file that --checkpoint has written");
+    let source = Source::new(path)?;
+    let mut archive = Archive::open(&source)?;
+    if !archive.has("metadata") || !archive.has("numbers") {
+        return Err(none());
+    }
+    let metadata = archive.in_array("metadata", |array| array.texts())?.concat();
+    let metadata: Value = serde_json::from_str(&metadata).map_err(|_| none())?;
+    if metadata["kind"] != KIND {
+        return Err(none());
+    }
+    let version = metadata["version"].as_str().unwrap_or_default();
+    if metadata["layout"].as_u64() != Some(LAYOUT) || numbers_of(version) > numbers_of(VERSION) {
+        return Err(Fault::Content(format!(
+            "the checkpoint is of klnmf {version} and this is klnmf {VERSION}: continue it with that version"
+        )));
+    }
+    let count = |value: &Value| value.as_u64().map(|n| n as usize).ok_or_else(none);
+    let numbers: Vec<f64> = archive.in_array("numbers", |mut array| array.reals())?;
+    let names = archive.names_of("number_names", numbers.len())?.ok_or_else(none)?;
+    let mut arrays = BTreeMap::new();
+    for entry in archive.names() {
+        if let Some(name) = entry.strip_prefix(ARRAY) {
+            arrays.insert(name.to_owned(), archive.in_array(&entry, |array| array.dense())?);
+        }
+    }
+    let state = State {
+        solver: metadata["solver"].as_str().unwrap_or_default().parse()?,
+        iteration: count(&metadata["iteration"])?,
+        seconds: metadata["seconds"].as_f64().ok_or_else(none)?,
+        numbers: names.into_iter().zip(numbers).collect(),
+        arrays,
+    };
+    Ok(Checkpoint {
+        state,
+        shape: (count(&metadata["shape"][0])?, count(&metadata["shape"][1])?),
+        fingerprint: metadata["fingerprint"].as_str().unwrap_or_default().to_owned(),
+        given: count(&metadata["given"])?,
+    })
+}
+
+/// The numbers of a version, for comparisons.
+fn numbers_of(version: &str) -> Vec<u64> {
+    version.split('.').map(|number| number.parse().unwrap_or(0)).collect()
+}
