@@ -33,6 +33,7 @@ mod archive;
 mod dtype;
 mod error;
 mod format;
+mod hash;
 mod lines;
 mod memory;
 mod model;
@@ -46,8 +47,10 @@ mod spool;
 mod summary;
 mod table;
 mod text;
+mod version;
 
 pub use error::Error;
+pub use hash::{data_hash, data_hash_text};
 pub use model::{Model, read_metadata, read_model, write_model, write_spooled_model};
 pub use npy::write_npy;
 pub use output::{NewFile, abandon_unfinished, atomically};

@@ -2,6 +2,7 @@
 
 mod common;
 
+mod hash;
 mod hostile;
 mod model;
 mod mtx;
