@@ -231,7 +231,11 @@ impl Factorize {
             metadata: metadata(
                 facts,
                 command,
-                json!({ "init": self.init.as_deref().unwrap_or("random"), "tol": self.tol }),
+                json!({
+                    "init": self.init.as_deref().unwrap_or("random"),
+                    "tol": self.tol,
+                    "data_hash": klnmf_io::data_hash_text(table.matrix.view()),
+                }),
             ),
             row_names: rows.clone(),
             col_names: cols.clone(),
