@@ -18,7 +18,9 @@ fn the_storage_does_not_matter() {
     for order in [Order::Rows, Order::Columns] {
         let sparse = |zeros: bool| {
             Sparse::from_triplets(3, 4, order, |put| {
-                (0..12).filter(|at| zeros || rows[*at] != 0.0).try_for_each(|at| put(at / 4, at % 4, rows[at]))
+                (0..12)
+                    .filter(|at| zeros || rows[*at] != 0.0)
+                    .try_for_each(|at| put(at / 4, at % 4, rows[at]))
             })
         };
         let [with, without]: [klnmf::Result<Sparse<f64>>; 2] = [sparse(true), sparse(false)];

@@ -31,7 +31,8 @@ fn a_model_says_where_it_comes_from() {
     assert_eq!(found["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(found["instruction_level"], klnmf::instruction_level().unwrap());
     // A model that was computed elsewhere keeps its level.
-    let elsewhere = Model { metadata: r#"{"instruction_level": "plain", "version": "0.0.1"}"#.into(), ..model() };
+    let elsewhere =
+        Model { metadata: r#"{"instruction_level": "plain", "version": "0.0.1"}"#.into(), ..model() };
     write_model(&file.path, &elsewhere).unwrap();
     let found = facts(&read_metadata(&file.path).unwrap());
     assert_eq!(found["instruction_level"], "plain");

@@ -118,5 +118,6 @@ pub fn topic_weights<'py>(
 pub fn of_documents(py: Python<'_>, found: Weights, hash: String) -> PyResult<Bound<'_, PyTuple>> {
     let Weights { weights, gaps, log_likelihood, unconverged, status } = found;
     let each = |values| PyArray1::from_vec(py, values);
-    (array(py, weights)?, each(gaps), each(log_likelihood), unconverged, status.name(), hash).into_pyobject(py)
+    (array(py, weights)?, each(gaps), each(log_likelihood), unconverged, status.name(), hash)
+        .into_pyobject(py)
 }

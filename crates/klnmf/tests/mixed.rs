@@ -50,7 +50,10 @@ fn what_converged_is_within_the_tolerance_after_normalising() {
             let found = factorize(&v, 2, &settings).unwrap();
             if found.status == Status::Converged {
                 let Info { gap_w, gap_h, .. } = found.info;
-                assert!(gap_w.max(gap_h) <= tol * found.info.unit(), "{solver}, seed {seed}, {tol}: {gap_w} {gap_h}");
+                assert!(
+                    gap_w.max(gap_h) <= tol * found.info.unit(),
+                    "{solver}, seed {seed}, {tol}: {gap_w} {gap_h}"
+                );
                 converged += 1;
             }
         }
