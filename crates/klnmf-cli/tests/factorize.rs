@@ -8,6 +8,10 @@ fn one_command_gives_a_model_with_gaps() {
     let place = Place::new();
     place.write("v.csv", counts_csv(12, 20));
     let text = place.ok("factorize v.csv --rank 3 --out model.npz --force");
+    assert!(
+        text.contains("left         changing one factor could lower the divergence by at most 0."),
+        "{text}"
+    );
     assert!(text.contains("gaps         changing W alone") && text.contains("model.npz"), "{text}");
     let model = read_model::<f64>(&place.path("model.npz")).unwrap();
     assert_eq!((model.w.rows(), model.w.cols(), model.h.cols()), (12, 3, 20));
@@ -56,7 +60,10 @@ fn json_has_the_promised_keys_and_true_numbers() {
     assert_eq!(found["gap_h"].as_f64(), Some(certificate.gap_h));
     let sum = v.matrix.view().sum();
     assert_eq!(found["sum"].as_f64(), Some(sum));
-    assert_eq!(found["relative_gap"].as_f64(), Some(certificate.gap_w.max(certificate.gap_h) / sum));
+    assert_eq!(
+        found["relative_gap"].as_f64(),
+        Some(certificate.gap_w.max(certificate.gap_h) / certificate.divergence)
+    );
     assert_eq!(found["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(found["command"], "klnmf factorize v.mtx --rank 3 --max-iter 40 --seed 7");
     let metadata: serde_json::Value = serde_json::from_str(&model.metadata).unwrap();

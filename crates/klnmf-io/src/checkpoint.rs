@@ -5,8 +5,10 @@
 
 use crate::archive::Archive;
 use crate::error::{Error, Fault};
+use crate::hash::data_hash_text;
 use crate::output::Target;
 use crate::source::Source;
+use crate::version::{self, VERSION};
 use crate::zipped;
 use klnmf::{Matrix, Scalar, State};
 use serde_json::{Value, json};
@@ -16,7 +18,6 @@ use std::path::Path;
 const KIND: &str = "klnmf checkpoint";
 /// The layout of the file. It changes when older programs could not read it.
 const LAYOUT: u64 = 1;
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 const ARRAY: &str = "array.";
 
 /// A stored state, and what it belongs to.
@@ -52,24 +53,10 @@ impl Checkpoint {
     }
 }
 
-/// A checksum of the entries of a matrix, with their places, and of its storage, on which the bits of the
-/// result depend.
+/// The hash of a matrix with its storage and precision, on which the bits of the result depend.
 pub fn fingerprint<T: Scalar>(v: Matrix<'_, T>) -> String {
-    let mut sum = crc32fast::Hasher::new();
-    sum.update(T::NAME.as_bytes());
-    sum.update(&[u8::from(v.is_sparse())]);
-    let mut block = Vec::new();
-    for (i, j, x) in v.entries() {
-        block.extend((i as u64).to_le_bytes());
-        block.extend((j as u64).to_le_bytes());
-        block.extend(x.to_f64().to_le_bytes());
-        if block.len() > 1 << 16 {
-            sum.update(&block);
-            block.clear();
-        }
-    }
-    sum.update(&block);
-    format!("{:08x}", sum.finalize())
+    let storage = if v.is_sparse() { "sparse" } else { "dense" };
+    format!("{} {storage} {}", data_hash_text(v), T::NAME)
 }
 
 /// Writes a checkpoint.
@@ -114,7 +101,7 @@ fn read(path: &Path) -> Result<Checkpoint, Fault> {
         return Err(none());
     }
     let version = metadata["version"].as_str().unwrap_or_default();
-    if metadata["layout"].as_u64() != Some(LAYOUT) || numbers_of(version) > numbers_of(VERSION) {
+    if metadata["layout"].as_u64() != Some(LAYOUT) || version::numbers(version) > version::numbers(VERSION) {
         return Err(Fault::Content(format!(
             "the checkpoint is of klnmf {version} and this is klnmf {VERSION}: continue it with that version"
         )));
@@ -141,9 +128,4 @@ fn read(path: &Path) -> Result<Checkpoint, Fault> {
         fingerprint: metadata["fingerprint"].as_str().unwrap_or_default().to_owned(),
         given: count(&metadata["given"])?,
     })
-}
-
-/// The numbers of a version, for comparisons.
-fn numbers_of(version: &str) -> Vec<u64> {
-    version.split('.').map(|number| number.parse().unwrap_or(0)).collect()
 }

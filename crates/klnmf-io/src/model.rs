@@ -5,6 +5,7 @@ use crate::error::{Error, Fault};
 use crate::output::Target;
 use crate::source::Source;
 use crate::spool::Spool;
+use crate::version;
 use crate::zipped::{self, Zip};
 use klnmf::{Mat, Scalar};
 use std::io;
@@ -17,7 +18,7 @@ pub struct Model<T> {
     pub w: Mat<T>,
     /// The weights: one row per part.
     pub h: Mat<T>,
-    /// How the model was made, as JSON text.
+    /// How the model was made, as JSON text. Writing adds `version` and, if it is missing, `instruction_level`.
     pub metadata: String,
     /// Names of the rows of W.
     pub row_names: Option<Vec<String>>,
@@ -25,8 +26,7 @@ pub struct Model<T> {
     pub col_names: Option<Vec<String>>,
     /// Names of the parts.
     pub part_names: Option<Vec<String>>,
-    /// Named arrays with a number for every column of H, such as its gap. They are written, but not read
-    /// back.
+    /// Named arrays with a number for every column of H, such as its gap.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
@@ -74,9 +74,15 @@ pub fn read_model<T: Scalar>(path: &Path) -> Result<Model<T>, Error> {
 pub fn read_metadata(path: &Path) -> Result<String, Error> {
     let text = || -> Result<String, Fault> {
         let source = Source::new(path)?;
-        Ok(Archive::open(&source)?.in_array("metadata", |array| array.texts())?.concat())
+        metadata(&mut Archive::open(&source)?)
     };
     text().map_err(|fault| fault.at(path))
+}
+
+fn metadata(archive: &mut Archive) -> Result<String, Fault> {
+    let text = archive.in_array("metadata", |array| array.texts())?.concat();
+    version::check(&text)?;
+    Ok(text)
 }
 
 fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
@@ -85,15 +91,29 @@ fn read<T: Scalar>(path: &Path) -> Result<Model<T>, Fault> {
     if let Some(missing) = ["W", "H", "metadata"].into_iter().find(|name| !archive.has(name)) {
         return Err(Fault::Content(format!("this is not a klnmf model: it has no array {missing}")));
     }
+    let metadata = metadata(&mut archive)?;
     let w: Mat<T> = archive.in_array("W", |array| array.dense())?;
     let h: Mat<T> = archive.in_array("H", |array| array.dense())?;
-    let metadata = archive.in_array("metadata", |array| array.texts())?.concat();
     let row_names = archive.names_of("row_names", w.rows())?;
     let col_names = archive.names_of("col_names", h.cols())?;
     let part_names = archive.names_of("part_names", h.rows())?;
-    let model = Model { w, h, metadata, row_names, col_names, part_names, columns: Vec::new() };
+    let columns = columns(&mut archive, h.cols())?;
+    let model = Model { w, h, metadata, row_names, col_names, part_names, columns };
     model.check()?;
     Ok(model)
+}
+
+/// The arrays with a number for every column of H.
+fn columns(archive: &mut Archive, cols: usize) -> Result<Vec<(String, Vec<f64>)>, Fault> {
+    let mut columns = Vec::new();
+    for name in archive.names() {
+        let header = archive.header(&name)?;
+        if header.shape == [cols as u64] && header.dtype.check_real().is_ok() {
+            let numbers = archive.in_array(&name, |array| array.dense::<f64>())?;
+            columns.push((name, numbers.into_vec()));
+        }
+    }
+    Ok(columns)
 }
 
 /// Writes a model as a numpy archive. The same model always gives the same bytes.
@@ -128,7 +148,7 @@ fn write<T: Scalar>(zip: &mut Zip<'_, '_>, model: &Model<T>, spool: Option<&mut 
     for (name, numbers) in &model.columns {
         zip.numbers(name, numbers)?;
     }
-    zip.text("metadata", &model.metadata)?;
+    zip.text("metadata", &version::stamped(&model.metadata))?;
     let names =
         [("row_names", &model.row_names), ("col_names", &model.col_names), ("part_names", &model.part_names)];
     for (name, names) in names {

@@ -3,6 +3,7 @@
 mod common;
 
 mod checkpoint;
+mod hash;
 mod hostile;
 mod model;
 mod mtx;

@@ -14,8 +14,75 @@ fn model() -> Model<f64> {
         row_names: Some(["a", "", "gêne 🎵"].map(String::from).to_vec()),
         col_names: None,
         part_names: None,
-        columns: Vec::new(),
+        columns: vec![("gap".into(), vec![0.5, 0.0, 2.0, 1e-9])],
     }
+}
+
+fn facts(metadata: &str) -> serde_json::Value {
+    serde_json::from_str(metadata).unwrap()
+}
+
+#[test]
+fn a_model_says_where_it_comes_from() {
+    let file = temporary("model.npz", b"");
+    write_model(&file.path, &model()).unwrap();
+    let found = facts(&read_metadata(&file.path).unwrap());
+    assert_eq!((&found["rank"], &found["note"]), (&2.into(), &"é".into()));
+    assert_eq!(found["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(found["instruction_level"], klnmf::instruction_level().unwrap());
+    // A model that was computed elsewhere keeps its level.
+    let elsewhere =
+        Model { metadata: r#"{"instruction_level": "plain", "version": "0.0.1"}"#.into(), ..model() };
+    write_model(&file.path, &elsewhere).unwrap();
+    let found = facts(&read_metadata(&file.path).unwrap());
+    assert_eq!(found["instruction_level"], "plain");
+    assert_eq!(found["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn later_versions_are_refused() {
+    let now: Vec<u64> = env!("CARGO_PKG_VERSION").split('.').map(|n| n.parse().unwrap()).collect();
+    let later = [[now[0] + 1, 0, 0], [now[0], now[1] + 10, 0], [now[0], now[1], now[2] + 1]];
+    for [major, minor, patch] in later {
+        let theirs = format!("{major}.{minor}.{patch}");
+        let file = temporary("model.npz", b"");
+        model_of_version(&file.path, &theirs);
+        let text = format!(
+            "model.npz: klnmf {theirs} wrote this model and this is klnmf {}: install klnmf {theirs} or newer \
+             to read it",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert_eq!(message(read_model::<f64>(&file.path)), text);
+        assert_eq!(message(read_metadata(&file.path)), text);
+    }
+    for theirs in ["0.0.99", env!("CARGO_PKG_VERSION"), "unknown"] {
+        let file = temporary("model.npz", b"");
+        model_of_version(&file.path, theirs);
+        assert!(read_model::<f64>(&file.path).is_ok(), "{theirs}");
+    }
+}
+
+/// A model that claims to be written by another version, whose number has as many letters as needed.
+fn model_of_version(path: &std::path::Path, version: &str) {
+    use std::io::Write;
+    let mut zip = zip::ZipWriter::new(fs::File::create(path).unwrap());
+    let mut array = |name: &str, header: String, bytes: Vec<u8>| {
+        zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        let header = format!("{header:<117}\n");
+        zip.write_all(b"\x93NUMPY\x01\x00\x76\x00").unwrap();
+        zip.write_all(header.as_bytes()).unwrap();
+        zip.write_all(&bytes).unwrap();
+    };
+    let header = |descr: &str, shape: &str| {
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}")
+    };
+    for name in ["W.npy", "H.npy"] {
+        array(name, header("<f8", "(1, 1)"), 1f64.to_le_bytes().to_vec());
+    }
+    let text = format!("{{\"version\": \"{version}\"}}");
+    let letters = text.chars().flat_map(|letter| u32::from(letter).to_le_bytes()).collect();
+    array("metadata.npy", header(&format!("<U{}", text.len()), "()"), letters);
+    zip.finish().unwrap();
 }
 
 #[test]
@@ -23,8 +90,9 @@ fn round_trip() {
     let file = temporary("model.npz", b"");
     let model = model();
     write_model(&file.path, &model).unwrap();
-    assert_eq!(read_model::<f64>(&file.path).unwrap(), model);
-    assert_eq!(read_metadata(&file.path).unwrap(), model.metadata);
+    let found = read_model::<f64>(&file.path).unwrap();
+    assert_eq!(found, Model { metadata: found.metadata.clone(), ..model.clone() });
+    assert_eq!(read_metadata(&file.path).unwrap(), found.metadata);
     let single = Model {
         w: model.w.cast::<f32>(),
         h: model.h.cast(),
@@ -86,7 +154,7 @@ fn a_model_is_no_data() {
         ("klnmf model", Some((3, 4)), Some(14))
     );
     assert!(summary.row_names && !summary.col_names);
-    assert_eq!(summary.arrays.len(), 4);
+    assert_eq!(summary.arrays.len(), 5);
 }
 
 #[test]

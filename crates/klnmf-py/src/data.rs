@@ -1,17 +1,22 @@
 //! Lends Python's matrices to the library without copying.
 //!
-//! C-ordered arrays are stored by rows, Fortran-ordered ones by columns; CSR and CSC are used as they are.
-//! The Python code makes numbers f32 or f64 and arrays contiguous, and copies only where needed.
+//! C-ordered arrays are stored by rows, Fortran-ordered ones by columns; the values of CSR and CSC are used as
+//! they are. The Python code makes numbers f32 or f64 and arrays contiguous, and copies only where needed.
+//!
+//! The work runs without Python's lock, so another thread may write into the arrays meanwhile. Two measures make
+//! that an error. The index arrays are copied, because the library reads them without checks once it has
+//! checked them. The values are hashed before and after the work, and the result is dropped if they differ.
 
 use crate::error::from_library;
 use klnmf::{Mat, Matrix, Order, Scalar, Sparse};
+use klnmf_io::data_hash_text;
 use numpy::npyffi::NPY_ORDER;
 use numpy::{
     Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A matrix in its own precision.
 pub enum Data<'py> {
@@ -67,9 +72,28 @@ impl<'py, T: Element + Scalar> Lent<'py, T> {
         })
     }
 
+    /// Calls `f` with a view of the memory, and fails if the memory has changed meanwhile. Beside the result is
+    /// the hash of the matrix, as it is written in models.
+    pub fn with<R>(&self, f: impl FnOnce(Matrix<'_, T>) -> PyResult<R>) -> PyResult<(R, String)> {
+        self.view(|v| {
+            let before = data_hash_text(v);
+            // Numbers that change may break what the library relies on, and panic.
+            let result = catch_unwind(AssertUnwindSafe(|| f(v)));
+            if let Ok(Err(exception)) = result {
+                return Err(exception);
+            }
+            if data_hash_text(v) != before {
+                return Err(PyValueError::new_err(
+                    "V was changed during the call, by another thread: give a copy, or wait for the result",
+                ));
+            }
+            Ok((result.unwrap_or_else(|panic| resume_unwind(panic))?, before))
+        })
+    }
+
     /// Calls `f` with a view of the memory. Unsorted indices and duplicates are sorted and merged in a copy
     /// first.
-    pub fn with<R>(&self, f: impl FnOnce(Matrix<'_, T>) -> PyResult<R>) -> PyResult<R> {
+    pub fn view<R>(&self, f: impl FnOnce(Matrix<'_, T>) -> PyResult<R>) -> PyResult<R> {
         match self {
             Lent::Dense(order, array) => {
                 let (rows, cols) = (array.shape()[0], array.shape()[1]);
@@ -80,18 +104,20 @@ impl<'py, T: Element + Scalar> Lent<'py, T> {
                 if let Ok(view) = Matrix::sparse(*rows, *cols, *order, &ptr, &idx, values) {
                     return f(view);
                 }
-                let owned = Sparse::new(*rows, *cols, *order, ptr, idx.into_owned(), values.to_vec());
+                let owned = Sparse::new(*rows, *cols, *order, ptr, idx, values.to_vec());
                 f((&owned.map_err(from_library)?).into())
             }
         }
     }
 
-    /// Bytes of index arrays beyond those of the view that [`Lent::with`] makes: its copy of the pointers, and
-    /// of indices of 64 bits, which themselves have twice the bytes.
+    /// Bytes of index arrays beyond those of the view that [`Lent::view`] makes of its copies: the originals.
     pub fn extra_bytes(&self) -> u128 {
         let Lent::Sparse { shape: (rows, cols), idx, .. } = self else { return 0 };
-        let wide = if let Lines::Wide(idx) = idx { idx.len() } else { 0 };
-        8 * (rows.max(cols) + 1 + wide) as u128
+        let indices = match idx {
+            Lines::Narrow(idx) => 4 * idx.len(),
+            Lines::Wide(idx) => 8 * idx.len(),
+        };
+        (8 * (rows.max(cols) + 1) + indices) as u128
     }
 }
 
@@ -111,15 +137,11 @@ impl Lines<'_> {
         })
     }
 
-    /// As indices, where they lie if they have 32 bits. What has no place in 32 bits becomes the largest number
-    /// there, and what was negative is now large: no line is so long, and the library refuses it.
-    fn indices(&self) -> PyResult<Cow<'_, [u32]>> {
+    /// As indices. What has no place in 32 bits becomes the largest number there, and what was negative is now
+    /// large: no line is so long, and the library refuses it.
+    fn indices(&self) -> PyResult<Vec<u32>> {
         Ok(match self {
-            Lines::Narrow(lines) => {
-                let lines = lines.as_slice()?;
-                // SAFETY: i32 and u32 have one size and alignment, and all their bit patterns are valid.
-                Cow::Borrowed(unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) })
-            }
+            Lines::Narrow(lines) => lines.as_slice()?.iter().map(|i| *i as u32).collect(),
             Lines::Wide(lines) => {
                 lines.as_slice()?.iter().map(|i| u32::try_from(*i).unwrap_or(u32::MAX)).collect()
             }

@@ -60,18 +60,18 @@ impl Limits {
     }
 }
 
-/// The weights of V, passed to `then` while Python's lock is still released.
+/// The weights of V, passed to `then` while Python's lock is still released, and the hash of V.
 fn solve<'py, T: Element + Scalar, R: Send>(
     py: Python<'py>,
     prepared: &Prepared<T>,
     v: &Bound<'py, PyAny>,
     limits: &Limits,
     then: impl FnOnce(klnmf::Matrix<'_, T>, Decomposition<T>) -> klnmf::Result<R> + Send,
-) -> PyResult<R> {
+) -> PyResult<(R, String)> {
     let v = Lent::<T>::new(v)?;
     let Limits { settings, stop, progress } = limits;
     let (decomposer, asked) = (&prepared.decomposer, progress.is_some());
-    let found = v.with(|v| {
+    let (found, hash) = v.with(|v| {
         work::run(
             py,
             stop,
@@ -87,7 +87,7 @@ fn solve<'py, T: Element + Scalar, R: Send>(
             |py, done| progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop)),
         )
     })?;
-    found.map_err(from_library)
+    Ok((found.map_err(from_library)?, hash))
 }
 
 /// A dictionary W in f32 or f64, for data of the same precision.
@@ -120,7 +120,7 @@ impl Decomposer {
         }
     }
 
-    /// H; divergence, gap, iterations and convergence of every column; the status.
+    /// H; divergence, gap, iterations and convergence of every column; the status; the hash of V.
     fn decompose<'py>(
         &self,
         py: Python<'py>,
@@ -142,12 +142,15 @@ impl Decomposer {
     }
 }
 
-fn by_columns<T: Element + Scalar>(py: Python<'_>, found: Decomposition<T>) -> PyResult<Bound<'_, PyTuple>> {
+fn by_columns<T: Element + Scalar>(
+    py: Python<'_>,
+    (found, hash): (Decomposition<T>, String),
+) -> PyResult<Bound<'_, PyTuple>> {
     let each = |f: fn(&klnmf::ColumnInfo) -> f64| PyArray1::from_iter(py, found.columns.iter().map(f));
     let (divergence, gap) = (each(|c| c.divergence), each(|c| c.gap));
     let iterations = PyArray1::from_iter(py, found.columns.iter().map(|c| c.iterations as i64));
     let converged = PyArray1::from_iter(py, found.columns.iter().map(|c| c.converged));
-    (array(py, found.h)?, divergence, gap, iterations, converged, found.status.name()).into_pyobject(py)
+    (array(py, found.h)?, divergence, gap, iterations, converged, found.status.name(), hash).into_pyobject(py)
 }
 
 /// Topics, words × topics, for documents whose weights have no prior: [`klnmf::topic_weights`] with
@@ -185,7 +188,7 @@ impl TopicDecomposer {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let max_iter = DecomposeSettings::default().max_iter;
         let limits = Limits::new(weights_tol, max_iter, time_limit, progress)?;
-        let found = solve(py, &self.prepared, v, &limits, |v, found| {
+        let (found, hash) = solve(py, &self.prepared, v, &limits, |v, found| {
             let mut weights = found.h;
             to_distributions(&mut weights);
             let log_likelihood = klnmf::log_likelihoods(v, &self.topics, &weights)?;
@@ -193,7 +196,7 @@ impl TopicDecomposer {
             let unconverged = found.columns.iter().filter(|c| !c.converged).count();
             Ok(Weights { weights, gaps, log_likelihood, unconverged, status: found.status })
         })?;
-        crate::topics::of_documents(py, found)
+        crate::topics::of_documents(py, found, hash)
     }
 }
 

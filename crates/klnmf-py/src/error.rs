@@ -1,7 +1,7 @@
 //! The library's errors as Python exceptions, with the same text.
 
 use pyo3::PyErr;
-use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyMemoryError, PyOSError, PyValueError};
 
 /// Errors about numbers or settings become a `ValueError`.
 pub fn from_library(error: klnmf::Error) -> PyErr {
@@ -23,6 +23,18 @@ pub fn from_audio(error: klnmf_audio::Error) -> PyErr {
     match error {
         klnmf_audio::Error::Factor(error) => from_library(error),
         error => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// The same for errors of files: an `OSError` if the system refused, else a `ValueError`.
+pub fn from_io(error: klnmf_io::Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        klnmf_io::Error::Read { why, .. } if why.kind() == std::io::ErrorKind::NotFound => {
+            PyFileNotFoundError::new_err(text)
+        }
+        klnmf_io::Error::Read { .. } | klnmf_io::Error::Write { .. } => PyOSError::new_err(text),
+        _ => PyValueError::new_err(text),
     }
 }
 

@@ -4,6 +4,7 @@
 //!   factors.
 //! * `work` runs the library on its own thread without Python's lock, and handles callbacks and Ctrl-C.
 //! * `model`, `topics` and `sound` wrap the functions of the library, one by one.
+//! * `file` reads and writes models through `klnmf-io`.
 //! * `decomposer` holds the dictionaries that are kept between calls; nothing else here owns threads.
 //!
 //! Defaults, names of results and everything that can be written in Python are in `python/klnmf`.
@@ -11,6 +12,7 @@
 mod data;
 mod decomposer;
 mod error;
+mod file;
 mod model;
 mod sound;
 mod topics;
@@ -23,6 +25,8 @@ use pyo3::prelude::*;
 mod _klnmf {
     #[pymodule_export]
     use crate::decomposer::{Decomposer, TopicDecomposer};
+    #[pymodule_export]
+    use crate::file::{instruction_level, read_model, write_model};
     #[pymodule_export]
     use crate::model::{certificate, factorize, grow, init, memory, solvers};
     #[pymodule_export]

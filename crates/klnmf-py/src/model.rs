@@ -39,7 +39,7 @@ pub enum Start<'py> {
     Given(Bound<'py, PyAny>, Bound<'py, PyAny>),
 }
 
-/// W, H, the facts, the trace, the status.
+/// W, H, the facts, the trace, the status, the hash of V.
 #[pyfunction]
 pub fn factorize<'py>(
     py: Python<'py>,
@@ -105,7 +105,7 @@ fn factorize_in<'py, T: Element + Scalar>(
     };
     let asked = callback.is_some();
     let mut trace: Vec<Numbers> = Vec::new();
-    let found = v.with(|v| {
+    let (found, hash) = v.with(|v| {
         let kept = &mut trace;
         work::run(
             py,
@@ -129,7 +129,7 @@ fn factorize_in<'py, T: Element + Scalar>(
     })?;
     let found = found.map_err(from_library)?;
     let status = found.status.name();
-    (array(py, found.w)?, array(py, found.h)?, facts(&found.info), trace, status).into_pyobject(py)
+    (array(py, found.w)?, array(py, found.h)?, facts(&found.info), trace, status, hash).into_pyobject(py)
 }
 
 /// The start W, H.
@@ -152,7 +152,7 @@ pub fn init<'py>(
         settings: &Settings,
         stop: &Stop,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let found = v.with(|v| work::run_quietly(py, stop, move || klnmf::init(v, rank, settings)))?;
+        let (found, _) = v.with(|v| work::run_quietly(py, stop, move || klnmf::init(v, rank, settings)))?;
         let (w, h) = found.map_err(from_library)?;
         (array(py, w)?, array(py, h)?).into_pyobject(py)
     }
@@ -180,7 +180,8 @@ pub fn certificate<'py>(
     ) -> PyResult<(f64, f64, f64)> {
         let (w, h) = (factor::<T>(w)?, factor::<T>(h)?);
         let stop = Stop::default();
-        let found = v.with(|v| work::run_quietly(py, &stop, || klnmf::certificate(v, &w, &h, threads)))?;
+        let (found, _) =
+            v.with(|v| work::run_quietly(py, &stop, || klnmf::certificate(v, &w, &h, threads)))?;
         let found = found.map_err(from_library)?;
         Ok((found.divergence, found.gap_w, found.gap_h))
     }
@@ -220,8 +221,8 @@ pub fn memory(v: &Bound<'_, PyAny>, rank: usize, threads: usize) -> PyResult<(u1
     let threads =
         if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
     let (memory, extra) = match Data::of(v)? {
-        Data::Single(v) => (v.with(|v| Ok(klnmf::memory(v, rank, threads)))?, v.extra_bytes()),
-        Data::Double(v) => (v.with(|v| Ok(klnmf::memory(v, rank, threads)))?, v.extra_bytes()),
+        Data::Single(v) => (v.view(|v| Ok(klnmf::memory(v, rank, threads)))?, v.extra_bytes()),
+        Data::Double(v) => (v.view(|v| Ok(klnmf::memory(v, rank, threads)))?, v.extra_bytes()),
     };
     Ok((memory.v, memory.factors, memory.workspace + extra, memory.total() + extra))
 }

@@ -50,7 +50,7 @@ pub fn topics<'py>(
     let (v, w, h) = (Lent::<f64>::new(v)?, factor(w)?, factor(h)?);
     let asked = callback.is_some();
     let mut trace: Vec<Facts> = Vec::new();
-    let found = v.with(|v| {
+    let (found, hash) = v.with(|v| {
         let (kept, settings) = (&mut trace, &settings);
         work::run(
             py,
@@ -67,11 +67,12 @@ pub fn topics<'py>(
         )
     })?;
     let found = found.map_err(from_library)?;
-    let weights = of_documents(py, found.weights)?;
+    let weights = of_documents(py, found.weights, hash)?;
     (array(py, found.topics)?, weights, found.iterations, trace, found.status.name()).into_pyobject(py)
 }
 
-/// Weights; gap and log-likelihood of every document; the number that did not converge; the status.
+/// Weights; gap and log-likelihood of every document; the number that did not converge; the status; the hash
+/// of the counts.
 #[pyfunction]
 pub fn topic_weights<'py>(
     py: Python<'py>,
@@ -94,7 +95,7 @@ pub fn topic_weights<'py>(
     };
     let (v, topics) = (Lent::<f64>::new(v)?, factor(topics)?);
     let asked = progress.is_some();
-    let found = v.with(|v| {
+    let (found, hash) = v.with(|v| {
         let (settings, topics) = (&settings, &topics);
         work::run(
             py,
@@ -110,12 +111,13 @@ pub fn topic_weights<'py>(
             |py, done| progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop)),
         )
     })?;
-    of_documents(py, found.map_err(from_library)?)
+    of_documents(py, found.map_err(from_library)?, hash)
 }
 
 /// The weights as returned to Python.
-pub fn of_documents(py: Python<'_>, found: Weights) -> PyResult<Bound<'_, PyTuple>> {
+pub fn of_documents(py: Python<'_>, found: Weights, hash: String) -> PyResult<Bound<'_, PyTuple>> {
     let Weights { weights, gaps, log_likelihood, unconverged, status } = found;
     let each = |values| PyArray1::from_vec(py, values);
-    (array(py, weights)?, each(gaps), each(log_likelihood), unconverged, status.name()).into_pyobject(py)
+    (array(py, weights)?, each(gaps), each(log_likelihood), unconverged, status.name(), hash)
+        .into_pyobject(py)
 }

@@ -26,8 +26,8 @@ def test_factorize_certifies(counts):
     assert (model.W >= 0).all() and (model.H >= 0).all()
     np.testing.assert_allclose(model.W.sum(axis=0), 1)
     np.testing.assert_allclose(model.divergence, divergence(counts, model.W, model.H))
-    assert model.relative_gap <= 1e-4
-    assert model.relative_gap == max(model.gap_w, model.gap_h) / counts.sum()
+    assert model.relative_gap <= 3e-3
+    assert model.relative_gap == max(model.gap_w, model.gap_h) / model.divergence
     assert tuple(klnmf.certificate(counts, model.W, model.H)) == pytest.approx(
         (model.divergence, model.gap_w, model.gap_h), rel=1e-6, abs=1e-6
     )
@@ -203,9 +203,9 @@ def test_data_frames_are_matched_by_label(counts):
     start = klnmf.factorize(V, init=(W, H), max_iter=0)
     assert start.divergence == pytest.approx(model.divergence)
     for wrong in (W.iloc[:-1], W.rename({"row3": "row03"}), W.rename({"row3": "row4"})):
-        with pytest.raises(ValueError, match="row 'row(0|3)' of the data is not in W: give data frames"):
+        with pytest.raises(ValueError, match="the labels of V and W differ: W has no 'row(0|3)'.*Give both"):
             klnmf.decompose(V, wrong)
-    with pytest.raises(ValueError, match="row 'row3' of W is not in the data"):
+    with pytest.raises(ValueError, match="the labels of V and W differ: V has no 'row3'"):
         klnmf.decompose(V.drop("row3"), W)
 
 
@@ -240,10 +240,10 @@ def test_one_factor_fixed(counts):
     W, H = klnmf.init(counts, 4)
     found = klnmf.factorize(counts, init=(W, H), update="H")
     np.testing.assert_array_equal(found.W, W)
-    assert found.converged and found.relative_gap == found.gap_h / counts.sum() <= 1e-4 < found.gap_w
+    assert found.converged and found.relative_gap == found.gap_h / found.divergence <= 3e-3 < found.gap_w
     seen = []
     found = klnmf.factorize(counts, init=(W, H), update="W", callback=seen.append)
-    assert found.relative_gap == found.gap_w / counts.sum() <= 1e-4 and seen[-1].relative_gap <= 1e-4
+    assert found.relative_gap == found.gap_w / found.divergence <= 3e-3 and seen[-1].relative_gap <= 3e-3
     found = klnmf.factorize(counts, init=(W, H), update="H")
     best = klnmf.decompose(counts, W, tol=1e-9)
     assert best.divergence <= found.divergence <= best.divergence + found.gap_h + 1e-6
@@ -343,7 +343,7 @@ def test_callback_watches_and_stops(counts):
     seen = []
     model = klnmf.factorize(counts, 4, callback=seen.append)
     assert [info.iteration for info in seen] == model.trace["iteration"].tolist()
-    assert seen[-1].relative_gap <= 1e-4
+    assert seen[-1].relative_gap <= 3e-3
     assert klnmf.factorize(counts, 4, callback=lambda info: info.iteration >= 10).status == "stopped"
     with pytest.raises(ZeroDivisionError):
         klnmf.factorize(counts, 4, callback=lambda info: 1 / 0)

@@ -86,7 +86,7 @@ def test_rows_of_data_frames_are_matched(counts, W):
         turned = V.iloc[::-1]
         same(other.decompose(turned), klnmf.decompose(turned, frame))
         same(other.decompose(counts), klnmf.decompose(counts, W))
-    with pytest.raises(ValueError, match="row 'other' of the data is not in W"):
+    with pytest.raises(ValueError, match="W has no 'other'; V has no 'channel 0'"):
         decomposer.decompose(V.rename({"channel 0": "other"}))
 
 

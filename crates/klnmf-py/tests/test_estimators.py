@@ -74,7 +74,7 @@ def test_transform_warns_with_the_number_of_rows(X):
 
 
 def test_fit_warns_at_the_limit(X):
-    with pytest.warns(ConvergenceWarning, match="Maximum number of iterations 3 reached.*tol is 1.0e-04"):
+    with pytest.warns(ConvergenceWarning, match="Maximum number of iterations 3 reached.*tol is 3.0e-03"):
         KLNMF(4, max_iter=3).fit(X)
     with pytest.warns(ConvergenceWarning, match="Maximum number of iterations 12 reached"):
         TopicModel(4, max_iter=12, tol=1e-9).fit(X)

@@ -73,6 +73,11 @@ def test_lock_is_free_during_work():
         "klnmf.decompose(V, klnmf.init(V, 20)[0], tol=0, max_iter=10**7)",
         "klnmf.topics(V, 20, tol=0, max_iter=10**7)",
         "while True: klnmf.certificate(V, *klnmf.init(V, 200, how='nndsvd'))",
+        "klnmf.KLNMF(20, tol=0, max_iter=10**9).fit(V)",
+        "klnmf.Decomposer(klnmf.init(V, 20)[0]).decompose(V, tol=0, max_iter=10**7)",
+        "while True: klnmf.topic_weights(V, V[:9], weights_tol=1e-12)",
+        "klnmf.separate(np.resize(V, 10**6), 8000, 20, tol=0, max_iter=10**9)",
+        "klnmf.separate(np.resize(V, 10**6), 8000, train={'a': np.resize(V, 10**6)}, max_iter=10**9)",
     ],
 )
 def test_ctrl_c(work):

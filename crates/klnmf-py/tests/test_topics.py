@@ -51,7 +51,7 @@ def test_data_frames_are_matched_by_label(documents):
     np.testing.assert_array_equal(klnmf.topic_weights(counts, turned).weights, expected.weights)
     again = klnmf.topics(counts, init=(model.weights + 1e-3, turned), max_iter=0)
     np.testing.assert_allclose(again.topics, model.topics, atol=0.01)
-    with pytest.raises(ValueError, match="column 'word3' of the data is not in topics"):
+    with pytest.raises(ValueError, match="labels of counts and topics differ: topics has no 'word3'"):
         klnmf.topic_weights(counts, turned.drop(columns="word3"))
 
 

@@ -60,13 +60,13 @@ impl<T: Scalar> Report<'_, T> {
         }
         format!(
             "Divergence {:.6e}, {} after {} iterations. Changing W alone could lower it by at most {:.2e}, \
-             changing H alone by at most {:.2e}. Relative to the sum of V, the larger gap is {:.1e}.",
+             changing H alone by at most {:.2e}. In short, {}.",
             info.divergence,
             status.name(),
             info.iteration,
             info.gap_w,
             info.gap_h,
-            info.relative_gap()
+            info.left()
         )
     }
 

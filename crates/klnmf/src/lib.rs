@@ -21,7 +21,7 @@
 //!
 //! let v = Mat::from_fn(30, 50, |i, j| ((i % 3) * (j % 5) + (i % 7) * (j % 2)) as f64);
 //! let model = factorize(&v, 2, &Settings::default())?;
-//! println!("D = {:.3}, within {:.1e} of ΣV", model.info.divergence, model.info.relative_gap());
+//! println!("D = {:.3}; {}", model.info.divergence, model.info.left());
 //! # Ok::<(), klnmf::Error>(())
 //! ```
 //!

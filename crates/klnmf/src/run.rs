@@ -283,7 +283,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         let (info, settings) = (&self.info, self.settings);
         let of = |side, gap: f64| if settings.update.moves(side) { gap } else { 0.0 };
         let gap = of(Side::H, info.gap_h).max(of(Side::W, info.gap_w));
-        info.divergence.is_finite() && gap <= settings.tol * info.sum
+        info.divergence.is_finite() && info.relative(gap) <= settings.tol
     }
 }
 

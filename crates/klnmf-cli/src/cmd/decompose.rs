@@ -191,7 +191,11 @@ impl Decompose {
         let model = Model {
             w,
             h: found.h.clone(),
-            metadata: metadata(facts, command, json!({ "tol": self.tol })),
+            metadata: metadata(
+                facts,
+                command,
+                json!({ "tol": self.tol, "data_hash": klnmf_io::data_hash_text(table.matrix.view()) }),
+            ),
             row_names: table.row_names.clone(),
             col_names: table.col_names.clone(),
             part_names: parts,

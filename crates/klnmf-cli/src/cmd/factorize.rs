@@ -22,7 +22,7 @@ use std::time::Duration;
 /// that --init gives keep their order, and added ones follow. The single-factor gaps
 /// gap_w and gap_h bound what changing W alone or H alone could still gain; another
 /// start may end lower, so try several seeds. The run stops when both gaps are at
-/// most --tol times the sum of V, or at a limit. Ctrl-C saves the model so far; a
+/// most --tol times the divergence, or at a limit. Ctrl-C saves the model so far; a
 /// second Ctrl-C quits at once. With --checkpoint a run that is killed can be resumed.
 #[derive(Args)]
 #[command(
@@ -58,11 +58,11 @@ pub struct Factorize {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     inner: Option<usize>,
     /// Maximum number of iterations; one iteration updates H and W
-    #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_iter, allow_negative_numbers = true)]
     max_iter: usize,
-    /// Tolerance, relative to the sum of V: stop when both gaps are at most this times the sum; 0 never stops
-    /// early
-    #[arg(long, value_name = "GAP", default_value_t = 1e-4, allow_negative_numbers = true)]
+    /// Tolerance, relative to the divergence: stop when both gaps are at most this times the divergence, or
+    /// times 1e-5 of the sum of V if the fit is nearly exact (in f32: 1e-2 of the sum); 0 never stops early
+    #[arg(long, value_name = "GAP", default_value_t = Settings::default().tol, allow_negative_numbers = true)]
     tol: f64,
     /// Time limit in seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
@@ -277,7 +277,11 @@ impl Factorize {
             metadata: metadata(
                 facts,
                 command,
-                json!({ "init": self.init.as_deref().unwrap_or("random"), "tol": self.tol }),
+                json!({
+                    "init": self.init.as_deref().unwrap_or("random"),
+                    "tol": self.tol,
+                    "data_hash": klnmf_io::data_hash_text(table.matrix.view()),
+                }),
             ),
             row_names: rows.clone(),
             col_names: cols.clone(),
@@ -383,12 +387,14 @@ pub fn certificate_text(info: &Info) -> String {
     let relative = |x: f64| if info.sum > 0.0 { x / info.sum } else { 0.0 };
     format!(
         "divergence   {:.8e} ({:.3} % of the sum)\n\
-         gaps         changing W alone can gain at most {:.3e}, H alone {:.3e} (relative gap {:.1e})\n",
+         gaps         changing W alone can gain at most {:.3e}, H alone {:.3e} (relative gap {:.1e})\n\
+         left         {}\n",
         info.divergence,
         100.0 * relative(info.divergence),
         info.gap_w,
         info.gap_h,
-        info.relative_gap()
+        info.relative_gap(),
+        info.left()
     )
 }
 

@@ -13,7 +13,9 @@ use std::process::ExitCode;
 /// Show what a file holds, and the memory that a factorisation of it needs
 ///
 /// For a matrix: shape, entries, empty rows and columns, and the memory formula with its value for --rank.
-/// For a model: how it was made, its divergence and its gaps.
+/// For a model: how it was made (version, command or call, seed, instruction level, hash of the data), its
+/// divergence and its gaps. The hash of a matrix does not depend on its storage, so it tells whether a model was
+/// made from this file; a model made with --transpose has the hash of the transposed matrix.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -86,6 +88,7 @@ impl Info {
         let (empty_rows, empty_cols) = v.empty();
         facts.insert("nnz".into(), json!(v.nnz()));
         facts.insert("sum".into(), summary::number(v.sum()));
+        facts.insert("data_hash".into(), json!(klnmf_io::data_hash_text(v)));
         facts.insert("empty_rows".into(), json!(empty_rows));
         facts.insert("empty_cols".into(), json!(empty_cols));
         let memory = klnmf::memory(v, self.rank as usize, thread_count(self.threads));
@@ -122,6 +125,7 @@ impl Info {
         if let (Some(nnz), Some((n, m))) = (facts.get("nnz").and_then(Value::as_u64), found.shape) {
             line("non-zero", format!("{nnz} ({} %)", six(100.0 * nnz as f64 / (n as f64 * m as f64))));
             line("sum", shown(&facts["sum"]));
+            line("data_hash", shown(&facts["data_hash"]));
             line("empty", format!("{} rows, {} columns", facts["empty_rows"], facts["empty_cols"]));
             line("usable", shown(&facts["usable"]));
             line("memory", self.memory(facts));

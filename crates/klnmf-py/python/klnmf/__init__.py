@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from klnmf._core import certificate, decompose, factorize, grow, init, memory
 from klnmf._decomposer import Decomposer
-from klnmf._klnmf import __version__
+from klnmf._klnmf import __version__, instruction_level
+from klnmf._load import load
 from klnmf._results import (
     Certificate,
     Decomposition,
@@ -64,6 +65,8 @@ __all__ = [
     "factorize",
     "grow",
     "init",
+    "instruction_level",
+    "load",
     "memory",
     "separate",
     "spectrogram",

@@ -14,17 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from klnmf._warn import warn
+
 
 def is_sparse(V: Any) -> bool:
     """Whether V is a scipy matrix. scipy is not imported: if V is one, it has been imported already."""
     scipy = sys.modules.get("scipy.sparse")
     return scipy is not None and scipy.issparse(V)
-
-
-def is_frame(V: Any) -> bool:
-    """Whether V is a pandas data frame, in the same way."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(V, pandas.DataFrame)
 
 
 def precision(name: str, dtype: np.dtype) -> np.dtype:
@@ -43,11 +39,26 @@ def matrix(V: Any, dtype: Any = None, name: str = "V") -> Any:
     wanted = precision(name, V.dtype)
     if sparse and V.format not in ("csr", "csc"):
         V = V.tocsr()
-    V = V.astype(wanted if dtype is None else dtype, copy=False)
+    V = converted(V, wanted if dtype is None else dtype, name)
     if sparse:
         return _tidy(V)
     flags = V.flags
     return V if flags.aligned and (flags.c_contiguous or flags.f_contiguous) else V.copy()
+
+
+def converted(A: Any, dtype: Any, name: str) -> Any:
+    """A in this precision, with a warning if positive entries are too small for it and become zero."""
+    found = A.astype(dtype, copy=False)
+    if A.dtype.kind == "f" and A.dtype.itemsize > found.dtype.itemsize:
+        before, after = (X.data if is_sparse(X) else X for X in (A, found))
+        lost = np.count_nonzero(before) - np.count_nonzero(after)
+        if lost:
+            warn(
+                f"{lost} positive entries of {name} are too small for {found.dtype} and become 0: multiply {name} "
+                "by a constant, or give V as float64",
+                RuntimeWarning,
+            )
+    return found
 
 
 def _tidy(V: Any) -> Any:
@@ -69,25 +80,6 @@ def matrices(V: Any, **factors: Any) -> tuple[Any, ...]:
     return matrix(V, dtype), *(factor(name, A, dtype) for name, A in arrays.items())
 
 
-def matched(V: Any, name: str, A: Any, axis: int) -> Any:
-    """A with the rows (axis 0) or columns (1) of V; those of two data frames are matched by label."""
-    if not (is_frame(V) and is_frame(A)):
-        return A
-    ours, theirs = V.axes[axis], A.axes[axis]
-    if ours.equals(theirs):
-        return A
-    line = ("row", "column")[axis]
-    for mine, others, where, whose in ((ours, theirs, name, "the data"), (theirs, ours, "the data", name)):
-        wrong = mine[~mine.isin(others)].tolist(), mine[mine.duplicated()].tolist()
-        if any(wrong):
-            trouble = f"is not in {where}" if wrong[0] else "occurs twice"
-            raise ValueError(
-                f"{line} {(wrong[0] or wrong[1])[0]!r} of {whose} {trouble}: give data frames with the same "
-                f"{line}s, or arrays, which are matched by position"
-            )
-    return A.reindex(ours, axis=axis)
-
-
 def dense(A: Any) -> NDArray:
     """A as a dense array."""
     return A.toarray() if is_sparse(A) else np.asarray(A)
@@ -99,7 +91,7 @@ def factor(name: str, A: Any, dtype: Any) -> NDArray:
     precision(name, A.dtype)
     if A.ndim != 2:
         raise ValueError(f"{name} has {A.ndim} dimensions: a matrix has 2")
-    return A.astype(dtype, copy=False)
+    return converted(A, dtype, name)
 
 
 def pair(init: Any, names: str = "W, H") -> tuple[Any, Any]:

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
-from klnmf._data import count, dense, factor, is_frame, matched, matrix, maybe_number, number, precision
+from klnmf._data import count, dense, factor, matrix, maybe_number, number, precision
 from klnmf._data import threads as thread_count
+from klnmf._files import call_of
+from klnmf._labels import Labelled, dictionary, labelled, matched
 from klnmf._progress import counting
 from klnmf._results import Decomposition
 
@@ -56,8 +58,8 @@ class Decomposer(Prepared):
 
     Parameters
     ----------
-    W : array-like of shape (features, parts)
-        The dictionary. It is copied, so later changes of the array have no effect.
+    W : array-like or data frame of shape (features, parts), or a model
+        The dictionary. It is copied, so later changes of the array have no effect. Labels are kept.
     threads : int, optional
         Number of threads; one per core by default.
     n_jobs : int, optional
@@ -75,10 +77,10 @@ class Decomposer(Prepared):
     """
 
     def __init__(self, W: ArrayLike, threads: int | None = None, *, n_jobs: int | None = None) -> None:
-        # Data frames match their rows by label.
-        given: Any = W
-        self._frame = given.copy() if is_frame(given) else None
-        super().__init__(given, thread_count(threads, n_jobs))
+        given = dictionary(W)
+        super().__init__(given.matrix, thread_count(threads, n_jobs))
+        # A Labelled is unpacked by `labelled`, also after pickling.
+        self._known = Labelled(self._W, given.rows, given.columns)
         self._in(self._W.dtype)
 
     @property
@@ -105,7 +107,7 @@ class Decomposer(Prepared):
         Parameters
         ----------
         V : array-like or scipy.sparse matrix of shape (features, samples)
-            The data. f32 is promoted to f64 in a copy if W is f64. If W and V are data frames, their rows are
+            The data. f32 is promoted to f64 in a copy if W is f64. If W and V have labels, their features are
             matched by label; if the order differs, the dictionary is packed again for this call.
         tol : float
             Tolerance relative to the sum of a column: stop when its gap is at most `tol` times its sum.
@@ -121,23 +123,24 @@ class Decomposer(Prepared):
         Decomposition
             H, and for every column its divergence, gap, iterations and whether it converged.
         """
-        if self._frame is not None:
-            W = matched(V, "W", self._frame, 0)
-            if W is not self._frame:
-                other = Decomposer(W, self._threads)
-                return other.decompose(
-                    V, tol=tol, max_iter=max_iter, time_limit=time_limit, progress=progress
-                )
+        call = call_of(Decomposer.decompose, locals())
+        V, features, samples = labelled(V)
+        known = matched(features, self._known, 0)
+        if known is not self._known:
+            other = Decomposer(known, self._threads)
+            options: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "progress": progress}
+            return other.decompose(Labelled(V, features, samples), tol=tol, **options)
         V = matrix(V)
         dtype = np.result_type(V.dtype, self._W.dtype)
         limits = number("tol", tol), count("max_iter", max_iter), maybe_number("time_limit", time_limit)
-        return solve(self._in(dtype), matrix(V, dtype), limits, progress)
+        V = Labelled(matrix(V, dtype), features, samples)
+        return solve(self._in(dtype), V, known, limits, progress, call)
 
     def _make(self, W: NDArray, threads: int) -> _klnmf.Decomposer:
         return _klnmf.Decomposer(W, threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._W if self._frame is None else self._frame, self._threads)
+        return type(self), (self._known, self._threads)
 
     def __repr__(self) -> str:
         features, parts = self._W.shape
@@ -145,11 +148,18 @@ class Decomposer(Prepared):
 
 
 def solve(
-    native: _klnmf.Decomposer, V: Any, limits: tuple[float, int, float | None], progress: bool
+    native: _klnmf.Decomposer,
+    V: Labelled,
+    W: Labelled,
+    limits: tuple[float, int, float | None],
+    progress: bool,
+    call: str,
 ) -> Decomposition:
-    """The weights of V, which has the precision of the dictionary."""
-    with counting(progress, V.shape[1], "column") as hear:
-        return Decomposition(*native.decompose(V, *limits, hear))
+    """The weights of V, which has the precision and the order of features of the dictionary."""
+    with counting(progress, V.matrix.shape[1], "column") as hear:
+        *found, data = native.decompose(V.matrix, *limits, hear)
+    about = {"call": call, "tol": limits[0], "data_hash": data}
+    return Decomposition(*found, W.matrix, W.rows, V.columns, W.columns, about)
 
 
 class TopicDecomposer(Prepared):

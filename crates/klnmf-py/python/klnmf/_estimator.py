@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from klnmf._data import count
 from klnmf._data import threads as thread_count
 from klnmf._decomposer import Prepared
+from klnmf._labels import row_labels
 from klnmf._sklearn_common import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -100,6 +101,10 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             _PREPARED.pop(self, None)
             found = _PREPARED[self] = make(W, threads)
         return found
+
+    def _labels(self, X: Any) -> dict[str, Any]:
+        """The labels of the features and samples of a result."""
+        return {"features": getattr(self, "feature_names_in_", None), "samples": row_labels(X)}
 
     def _seed(self) -> int:
         """The seed. An int is used as it is, as in the program and the functions."""

@@ -11,9 +11,22 @@ __version__: str
 _Facts = tuple[int, float, float, float, float, float, str]
 _Numbers = tuple[int, float, float, float, float, float]
 _TopicFacts = tuple[int, float, float]
-_Columns = tuple[NDArray, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_], str]
-_Weights = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int, str]
+_Columns = tuple[
+    NDArray, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_], str, str
+]
+_Weights = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int, str, str]
+_Names = tuple[list[str] | None, list[str] | None, list[str] | None]
 
+def instruction_level() -> str: ...
+def write_model(
+    path: str,
+    w: NDArray,
+    h: NDArray,
+    metadata: str,
+    names: _Names,
+    columns: list[tuple[str, list[float]]],
+) -> None: ...
+def read_model(path: str) -> tuple[NDArray, NDArray, str, _Names, list[tuple[str, list[float]]]]: ...
 def solvers() -> list[tuple[str, str]]: ...
 def factorize(
     v: Any,
@@ -30,7 +43,7 @@ def factorize(
     threads: int,
     rho: float | None,
     callback: Callable[..., bool] | None,
-) -> tuple[NDArray, NDArray, _Facts, list[_Numbers], str]: ...
+) -> tuple[NDArray, NDArray, _Facts, list[_Numbers], str, str]: ...
 def init(v: Any, rank: int, how: str, seed: int, threads: int) -> tuple[NDArray, NDArray]: ...
 def certificate(v: Any, w: NDArray, h: NDArray, threads: int) -> tuple[float, float, float]: ...
 def grow(w: NDArray, h: NDArray, rank: int, seed: int) -> tuple[NDArray, NDArray]: ...

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from klnmf._files import Saved, word_of
+from klnmf._labels import Labels, Named, frame
 
 
 class Info(NamedTuple):
@@ -24,17 +27,22 @@ class Info(NamedTuple):
     gap_h: float
     """What changing H alone could still gain: no H has a divergence lower by more than this."""
     sum: float
-    """ΣV, the unit of relative gaps."""
+    """ΣV."""
     precision: str
     """The precision of the iterations so far: 'f32', 'f64', or 'mixed' for f32 first and then f64."""
     update: str = "both"
     """Which factors are updated: 'both', 'W' or 'H'."""
 
     @property
+    def unit(self) -> float:
+        """What gaps are relative to: the divergence, or 1e-5 of ΣV (in f32 1e-2) if the fit is nearly exact."""
+        return max(self.divergence, (1e-2 if self.precision == "f32" else 1e-5) * self.sum)
+
+    @property
     def relative_gap(self) -> float:
-        """The larger gap of the updated factors, relative to ΣV. The tolerance is compared with this."""
+        """The larger gap of the updated factors, relative to `unit`. The tolerance is compared with this."""
         gap = {"W": self.gap_w, "H": self.gap_h}.get(self.update, max(self.gap_w, self.gap_h))
-        return gap / self.sum if self.sum > 0 else gap
+        return gap / self.unit if 0 < gap < np.inf else gap
 
 
 class TopicInfo(NamedTuple):
@@ -77,7 +85,7 @@ def _shape(array: NDArray) -> str:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Result:
+class Result(Named, Saved):
     """A factorisation V ≈ WH with its single-factor gaps."""
 
     W: NDArray
@@ -93,6 +101,14 @@ class Result:
     """One record every `check_every` iterations (default 10), with the numeric fields of `Info`."""
     status: str
     """Why it ended: 'converged', 'iteration limit', 'time limit' or 'stopped'."""
+    features: Labels = None
+    """The labels of the rows of V, if it had any."""
+    samples: Labels = None
+    """The labels of the columns of V, if it had any."""
+    parts: Labels = None
+    """The labels of the parts, if they have any."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """How it was made: call, seed and a hash of the data. `save` adds the rest."""
 
     @property
     def divergence(self) -> float:
@@ -111,7 +127,7 @@ class Result:
 
     @property
     def relative_gap(self) -> float:
-        """The larger gap of the updated factors, relative to ΣV. `tol` is compared with this."""
+        """The larger gap of the updated factors, relative to the divergence. `tol` is compared with this."""
         return self.info.relative_gap
 
     @property
@@ -124,6 +140,13 @@ class Result:
         """Whether the gap is within the tolerance."""
         return self.status == "converged"
 
+    def _model(self) -> Any:
+        facts = self.info._asdict() | {"iterations": self.iterations, "relative_gap": self.relative_gap}
+        facts |= {"status": word_of(self.status), "shape": [len(self.W), self.H.shape[1]], "rank": len(self.H)}
+        # These differ between runs, or are there under the program's name.
+        del facts["seconds"], facts["iteration"]
+        return self.W, self.H, (self.features, self.samples, self.parts), facts, {}
+
     def __repr__(self) -> str:
         return (
             f"Result(W: {_shape(self.W)}, H: {_shape(self.H)}, divergence={self.divergence:.6g}, "
@@ -133,7 +156,7 @@ class Result:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Decomposition:
+class Decomposition(Named, Saved):
     """The weights for fixed parts, with an optimality gap for every column."""
 
     H: NDArray
@@ -148,6 +171,16 @@ class Decomposition:
     """Whether the gap of a column is within the tolerance."""
     status: str
     """Why it ended: 'converged' if every column has converged."""
+    W: NDArray
+    """The parts, features × parts, with the features in the order of the data."""
+    features: Labels = None
+    """The labels of the rows of V, if it had any."""
+    samples: Labels = None
+    """The labels of the columns of V, if it had any."""
+    parts: Labels = None
+    """The labels of the parts, if they have any."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """How it was made: call, seed and a hash of the data. `save` adds the rest."""
 
     @property
     def converged(self) -> bool:
@@ -169,6 +202,20 @@ class Decomposition:
         """Number of columns that did not reach the tolerance."""
         return int(np.count_nonzero(~self.columns_converged))
 
+    def _model(self) -> Any:
+        facts = {
+            "status": word_of(self.status),
+            "divergence": self.divergence,
+            "gap": self.gap,
+            "unconverged": self.unconverged,
+            "iterations": int(self.iterations.max(initial=0)),
+            "shape": [len(self.W), self.H.shape[1]],
+            "rank": len(self.H),
+        }
+        columns = {"divergence": self.divergences, "gap": self.gaps, "iterations": self.iterations}
+        columns["converged"] = self.columns_converged
+        return self.W, self.H, (self.features, self.samples, self.parts), facts, columns
+
     def __repr__(self) -> str:
         return (
             f"Decomposition(H: {_shape(self.H)}, divergence={self.divergence:.6g}, "
@@ -177,7 +224,7 @@ class Decomposition:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Topics:
+class Topics(Saved):
     """A topic model, or the weights of documents for a given one."""
 
     topics: NDArray
@@ -198,6 +245,38 @@ class Topics:
     """One record for every ten iterations, with the fields of `TopicInfo`."""
     status: str
     """Why it ended."""
+    features: Labels = None
+    """The words, if the counts had labels."""
+    samples: Labels = None
+    """The labels of the documents, if they had any."""
+    parts: Labels = None
+    """The labels of the topics, if they have any."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """How it was made: call, seed and a hash of the data. `save` adds the rest."""
+
+    def to_frames(self) -> tuple[Any, Any]:
+        """The topics (topics × words) and the weights (documents × topics) as pandas data frames.
+
+        Returns
+        -------
+        topics : pandas.DataFrame
+        weights : pandas.DataFrame
+        """
+        weights = frame(self.weights, self.samples, self.parts)
+        return frame(self.topics, self.parts, self.features), weights
+
+    def _model(self) -> Any:
+        facts = {
+            "status": word_of(self.status),
+            "sum": self.words,
+            "perplexity": self.perplexity,
+            "largest_gap": float(self.gaps.max(initial=0)),
+            "unconverged": self.unconverged,
+            "iterations": self.iterations,
+            "topics": len(self.topics),
+        }
+        columns = {"gap": self.gaps, "log_likelihood": self.log_likelihood}
+        return self.topics.T, self.weights.T, (self.features, self.samples, self.parts), facts, columns
 
     @property
     def converged(self) -> bool:
@@ -217,7 +296,7 @@ class Topics:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Separation:
+class Separation(Saved):
     """The stems of a sound and their model. Unpacks as `stems, W, H`."""
 
     stems: NDArray
@@ -230,6 +309,21 @@ class Separation:
     """The model of the spectrogram, with its gaps."""
     names: tuple[str, ...]
     """The sources of the stems: `separation["piano"]` is the stem of that name."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """How it was made: call, rate, windows, and what the model says of itself."""
+
+    def to_frames(self) -> tuple[Any, Any]:
+        """W (bins × components) and H (components × frames) as data frames; components have their source's name.
+
+        Returns
+        -------
+        W : pandas.DataFrame
+        H : pandas.DataFrame
+        """
+        return self.model.to_frames()
+
+    def _model(self) -> Any:
+        return self.model._model()
 
     def __iter__(self) -> Iterator[NDArray]:
         return iter((self.stems, self.W, self.H))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 from klnmf._choices import Init
 from klnmf._data import parts
 from klnmf._results import Result, Topics
+from klnmf._warn import warn
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -112,14 +111,6 @@ def explained(X: Any, components: NDArray) -> tuple[Any, NDArray, NDArray[np.boo
     )
     kept = np.setdiff1d(np.arange(X.shape[1]), meant)
     return X[:, kept], components[:, kept], np.asarray(X[:, meant].sum(axis=1)).ravel() > 0
-
-
-def warn(text: str, category: type[Warning]) -> None:
-    """Warn with the location of the calling line outside klnmf and scikit-learn."""
-    frame, level = sys._getframe(), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("klnmf", "sklearn"):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, category, stacklevel=level)
 
 
 def warn_of_ignored(init: Any, W: Any, H: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import count as numbers
 from itertools import islice
 from typing import Any
@@ -15,6 +16,7 @@ from klnmf import _klnmf
 from klnmf._core import decompose, factorize, init
 from klnmf._data import count, factor, maybe_count, maybe_number, word
 from klnmf._data import threads as thread_count
+from klnmf._files import call_of
 from klnmf._results import Decomposition, Result, Separation
 
 
@@ -130,6 +132,7 @@ def separate(
     >>> found.names, bool(np.abs(found["tone"] - tone).mean() < 0.2 * np.abs(tone).mean())
     (('hiss', 'tone'), True)
     """
+    call = call_of(separate, locals())
     channels = _channels(y)
     window, hop = _lengths(sr, window, hop)
     n_components = maybe_count("n_components", n_components)
@@ -143,7 +146,7 @@ def separate(
     known = _known(dictionaries, len(V))
     model = _model(V, known, n_components, {"threads": workers, **options})
     names = _names(dictionaries, n_components or 0, groups)
-    W = model.W if isinstance(model, Result) else np.hstack(known)
+    W = model.W
     lengths = [part.shape[1] for part in known] + [1] * (n_components or 0)
     groups = _runs(lengths) if groups is None else [[count("groups", k) for k in group] for group in groups]
     stems = _klnmf.wiener(channels, _rate(sr), window, hop, W, model.H, groups, workers)
@@ -151,7 +154,10 @@ def separate(
         stems = stems[:, 0]
     if getattr(y, "dtype", None) == np.float32:
         stems = stems.astype(np.float32)
-    return Separation(stems, W, model.H, model, names)
+    about = {"kind": "separation", "rate": _rate(sr), "window": window, "hop": hop, "spectrogram": "power"}
+    sources = np.array([names[i] for k in range(W.shape[1]) for i, group in enumerate(groups) if k in group])
+    model = replace(model, parts=sources, metadata={**model.metadata, **about, "call": call})
+    return Separation(stems, W, model.H, model, names, model.metadata)
 
 
 def _learn(

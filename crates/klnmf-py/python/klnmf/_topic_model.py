@@ -196,7 +196,7 @@ class TopicModel(Factors):
         -------
         Topics
         """
-        return self._weights(self._checked(X))
+        return replace(self._weights(self._checked(X)), **self._labels(X))
 
     def perplexity(self, X: Any) -> float:
         """Compute exp(−log-likelihood per word) of documents, with their best weights.

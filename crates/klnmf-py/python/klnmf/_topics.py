@@ -14,7 +14,6 @@ from klnmf._core import check_memory
 from klnmf._data import (
     count,
     factor,
-    matched,
     matrix,
     maybe_number,
     number,
@@ -25,6 +24,8 @@ from klnmf._data import (
 )
 from klnmf._data import threads as thread_count
 from klnmf._decomposer import TopicDecomposer
+from klnmf._files import call_of
+from klnmf._labels import Labelled, dictionary, documents, labelled, matched
 from klnmf._progress import counting, watching
 from klnmf._results import TopicInfo, Topics
 
@@ -100,7 +101,9 @@ def topics(
     >>> bool(model.gaps.max() < 1e-4)
     True
     """
-    V = matrix(counts, np.float64, "counts").T
+    call = call_of(topics, locals())
+    counts = documents(counts)
+    V = matrix(counts.matrix, np.float64, "counts").T
     workers = thread_count(threads, n_jobs)
     W, H = _start(counts, V, n_topics, init, count("seed", seed), workers)
     max_iter = count("max_iter", max_iter)
@@ -123,7 +126,9 @@ def topics(
             workers,
             hear,
         )
-    return _packed(V, found, weights, iterations, np.array(trace, TRACE), status)
+    about = {"call": call, "seed": seed, "solver": solver, "topic_prior": topic_prior, "word_prior": word_prior}
+    known = Labelled(found, counts.columns)
+    return _packed(counts, V, known, weights, iterations, np.array(trace, TRACE), status, about)
 
 
 def _start(counts: Any, V: Any, n_topics: Any, init: Any, seed: int, threads: int) -> tuple[NDArray, NDArray]:
@@ -136,8 +141,9 @@ def _start(counts: Any, V: Any, n_topics: Any, init: Any, seed: int, threads: in
         with turned(*NAMES):
             return _klnmf.init(V, n_topics, init, seed, threads)
     weights, words = pair(init, "weights, topics")
-    H = factor("weights", matched(counts, "weights", weights, 0), np.float64).T
-    W = _words(counts, V, words)
+    rows = matched(counts.rows, labelled(weights), 0, "counts", "weights")
+    H = factor("weights", rows.matrix, np.float64).T
+    W = _words(counts, V, words).matrix
     wanted = W.shape[1] if n_topics is None else n_topics
     if H.shape != (wanted, V.shape[1]) or W.shape[1] != wanted:
         raise ValueError(
@@ -147,14 +153,20 @@ def _start(counts: Any, V: Any, n_topics: Any, init: Any, seed: int, threads: in
     return W, H
 
 
-def _words(counts: Any, V: Any, topics: Any) -> NDArray:
-    """Topics as words × topics."""
-    W = factor("topics", matched(counts, "topics", topics, 1), np.float64).T
+def _words(counts: Labelled, V: Any, topics: Any) -> Labelled:
+    """Topics as words × topics, in the order of the words of the counts."""
+    if hasattr(topics, "topics"):
+        known = dictionary(topics)
+    else:
+        given = labelled(topics)
+        known = Labelled(factor("topics", given.matrix, np.float64).T, given.columns, given.rows)
+    W, words, names = matched(counts.columns, known, 0, "counts", "topics")
+    W = factor("topics", W, np.float64)
     if len(W) != V.shape[0]:
         raise ValueError(
             f"topics have {len(W)} words, counts {V.shape[0]}: give both the same vocabulary, in columns"
         )
-    return W
+    return Labelled(W, words if counts.columns is None else counts.columns, names)
 
 
 def topic_weights(
@@ -174,9 +186,9 @@ def topic_weights(
     ----------
     counts : array-like or scipy.sparse matrix of shape (documents, words)
         How often each word occurs.
-    topics : array-like of shape (topics, words)
-        Rows that are not zero are scaled to sum 1. The words of two data frames are matched by label,
-        those of arrays by position.
+    topics : array-like or data frame of shape (topics, words), or a topic model
+        Rows that are not zero are scaled to sum 1. Words are matched by label if both sides have labels,
+        else by position.
     topic_prior : float
         Pseudo-count of every topic in every document.
     weights_tol : float
@@ -202,38 +214,44 @@ def topic_weights(
     >>> found.weights.round(3).tolist()
     [[0.9, 0.1]]
     """
-    V = matrix(counts, np.float64, "counts").T
+    call = call_of(topic_weights, locals())
+    counts = documents(counts)
+    V = matrix(counts.matrix, np.float64, "counts").T
     W = _words(counts, V, topics)
     prior, tol = number("topic_prior", topic_prior), number("weights_tol", weights_tol)
     limit, workers = maybe_number("time_limit", time_limit), thread_count(threads, n_jobs)
     with turned(*NAMES), counting(progress, V.shape[1], "document") as hear:
-        found = _klnmf.topic_weights(V, W, prior, tol, limit, workers, hear)
-    return _of_documents(V, W, found)
+        found = _klnmf.topic_weights(V, W.matrix, prior, tol, limit, workers, hear)
+    return _of_documents(counts, V, W, found, {"call": call, "topic_prior": prior})
 
 
 def plain_weights(
     counts: Any, topics: NDArray, prepared: TopicDecomposer, weights_tol: float, progress: bool
 ) -> Topics:
     """`topic_weights` without a prior, for prepared topics."""
-    V = matrix(counts, np.float64, "counts").T
+    counts = documents(counts)
+    V = matrix(counts.matrix, np.float64, "counts").T
     W = _words(counts, V, topics)
     tol = number("weights_tol", weights_tol)
     with turned(*NAMES), counting(progress, V.shape[1], "document") as hear:
         found = prepared.topic_weights(V, tol, None, hear)
-    return _of_documents(V, W, found)
+    return _of_documents(counts, V, W, found, {"call": "klnmf.TopicModel.transform(X)", "topic_prior": 0.0})
 
 
-def _of_documents(V: Any, W: NDArray, found: Any) -> Topics:
+def _of_documents(counts: Labelled, V: Any, W: Labelled, found: Any, about: dict[str, Any]) -> Topics:
     """The weights with their scaled topics."""
-    sums = W.sum(axis=0)
-    W = np.divide(W, sums, out=np.zeros_like(W), where=sums > 0)
-    return _packed(V, W, found, 0, np.array([], TRACE), found[-1])
+    sums = W.matrix.sum(axis=0)
+    scaled = np.divide(W.matrix, sums, out=np.zeros_like(W.matrix), where=sums > 0)
+    known = Labelled(scaled, W.rows, W.columns)
+    return _packed(counts, V, known, found, 0, np.array([], TRACE), found[-2], about)
 
 
-def _packed(V: Any, W: Any, found: Any, iterations: int, trace: Any, status: str) -> Topics:
-    weights, gaps, log_likelihood, unconverged, _ = found
+def _packed(
+    counts: Labelled, V: Any, W: Labelled, found: Any, iterations: int, trace: Any, status: str, about: dict
+) -> Topics:
+    weights, gaps, log_likelihood, unconverged, _, data = found
     return Topics(
-        topics=W.T,
+        topics=W.matrix.T,
         weights=weights.T,
         gaps=gaps,
         log_likelihood=log_likelihood,
@@ -242,4 +260,8 @@ def _packed(V: Any, W: Any, found: Any, iterations: int, trace: Any, status: str
         iterations=iterations,
         trace=trace,
         status=status,
+        features=W.rows,
+        samples=counts.rows,
+        parts=W.columns,
+        metadata={**about, "data_hash": data},
     )

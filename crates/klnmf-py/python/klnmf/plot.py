@@ -31,6 +31,17 @@ def _rows(components: Any) -> np.ndarray:
     return np.atleast_2d(np.asarray(components))
 
 
+def _labels(model: Any, *names: str) -> Any:
+    """The first labels that a model has under these names."""
+    return next((found for name in names if (found := getattr(model, name, None)) is not None), None)
+
+
+def _titles(components: Any, count: int) -> list[str]:
+    """The names of the parts, or their numbers."""
+    parts = _labels(components, "parts")
+    return [str(part) for part in (range(count) if parts is None else parts)]
+
+
 def _grid(count: int, columns: int | None, size: tuple[float, float]) -> tuple[Any, np.ndarray]:
     """A figure with `count` axes in a grid; surplus axes are hidden."""
     columns = columns or int(np.ceil(np.sqrt(count)))
@@ -81,10 +92,10 @@ def convergence(*models: Any, labels: Sequence[str] | None = None, x: str = "ite
             left.plot(trace[x], trace["objective"], color=colour, label=label)
             continue
         left.plot(trace[x], trace["divergence"], color=colour, label=label)
-        right.semilogy(trace[x], trace["gap_w"] / trace["sum"], color=colour, label=label)
-        right.semilogy(trace[x], trace["gap_h"] / trace["sum"], "--", color=colour)
+        right.semilogy(trace[x], trace["gap_w"] / trace["divergence"], color=colour, label=label)
+        right.semilogy(trace[x], trace["gap_h"] / trace["divergence"], "--", color=colour)
     left.set(xlabel=x, ylabel="D(V‖WH)", yscale="log", title="divergence")
-    right.set(xlabel=x, ylabel="gap / ΣV", title="gaps: W solid, H dashed")
+    right.set(xlabel=x, ylabel="gap / D", title="gaps: W solid, H dashed")
     if labels:
         left.legend()
     return figure
@@ -135,7 +146,7 @@ def bars(
     components : estimator, Result or array of shape (n_components, features)
         Components to draw.
     names : sequence of str, optional
-        Names of the features; shown if there are at most 40.
+        Names of the features; by default the labels of the model. They are shown if there are at most 40.
     columns : int
         Number of panels side by side.
     colours : optional
@@ -152,11 +163,12 @@ def bars(
     3
     """
     rows = _rows(components)
+    names = _labels(components, "features", "feature_names_in_") if names is None else names
     figure, axes = _grid(len(rows), columns, (8 / columns, 1.3))
     places = np.arange(rows.shape[1])
-    for k, (ax, row) in enumerate(zip(axes, rows, strict=True)):
+    for title, ax, row in zip(_titles(components, len(rows)), axes, rows, strict=True):
         ax.bar(places, row, width=0.8, color=colours)
-        ax.set(ylabel=str(k), xlim=(-0.6, len(places) - 0.4))
+        ax.set(ylabel=title, xlim=(-0.6, len(places) - 0.4))
         ax.set_xticks(places if names is not None and len(places) <= 40 else [])
         if names is not None and len(places) <= 40:
             ax.set_xticklabels(names, rotation=90)
@@ -173,7 +185,7 @@ def words(
     components : estimator, Topics or array of shape (n_components, features)
         Components to draw.
     names : sequence of str, optional
-        Names of the features; by default those that an estimator was fitted to.
+        Names of the features; by default the labels of the model.
     n : int
         Number of features per component.
     columns : int, optional
@@ -191,8 +203,9 @@ def words(
     'a'
     """
     rows = _rows(components)
-    if names is None:
-        names = getattr(components, "feature_names_in_", [str(i) for i in range(rows.shape[1])])
+    names = _labels(components, "features", "feature_names_in_") if names is None else names
+    names = range(rows.shape[1]) if names is None else names
+    titles = _titles(components, len(rows))
     n = min(n, rows.shape[1])
     figure, axes = _grid(len(rows), columns, (2.2, 0.22 * n + 0.6))
     for k, (ax, row) in enumerate(zip(axes, rows, strict=True)):
@@ -201,7 +214,7 @@ def words(
         ax.set_yticks(range(n), [str(names[i]) for i in top])
         ax.invert_yaxis()
         ax.set_xticks([])
-        ax.set_title(str(k))
+        ax.set_title(titles[k])
     return figure
 
 
@@ -226,6 +239,7 @@ def structure(weights: Any, groups: ArrayLike | None = None) -> Figure:
     >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
     ['x', 'y']
     """
+    parts = _labels(weights, "parts")
     weights = weights.H.T if hasattr(weights, "H") else getattr(weights, "weights", weights)
     weights = np.asarray(weights, dtype=float)
     sums = weights.sum(axis=1, keepdims=True)
@@ -239,7 +253,7 @@ def structure(weights: Any, groups: ArrayLike | None = None) -> Figure:
     places = np.arange(len(shares))
     bottom = np.zeros(len(shares))
     for k in range(shares.shape[1]):
-        ax.bar(places, shares[:, k], bottom=bottom, width=1.0, color=f"C{k % 10}", label=str(k))
+        ax.bar(places, shares[:, k], bottom=bottom, width=1.0, color=f"C{k % 10}", label=str(k if parts is None else parts[k]))
         bottom += shares[:, k]
     ax.set(xlim=(-0.5, len(shares) - 0.5), ylim=(0, 1), ylabel="share", xticks=[])
     if groups is not None:

@@ -69,8 +69,9 @@ def non_negative_factorization(
     n_components : int, 'auto' or None
         By default taken from W and H, else the number of features.
     init : {'random', 'nndsvd', 'nndsvda', 'nndsvdar', 'custom'} or None
-        'random' and None give exactly scikit-learn's start. The three 'nndsvd' give klnmf's, which leaves no
-        zeros.
+        As in scikit-learn, None means 'nndsvda' if `n_components` is at most the smaller side of X, else
+        'random'. 'random' gives exactly scikit-learn's start. The three 'nndsvd' give klnmf's, which leaves
+        no zeros.
     update_H : bool
         Whether the components are updated. If not, the problem is convex, and W is its optimum to a relative
         gap of 1e-6.
@@ -108,8 +109,10 @@ def non_negative_factorization(
     warn_of_ignored(init, W, H)
     rule = _Rule(number("tol", tol), verbose)
     start = _start(X, W, H, n_components, init, random_state)
+    # By default f32 rounds dense and sparse data differently, and sparse data take two steps at a time.
+    alike: dict[str, Any] = {"inner": 1, "mixed": False}
     with turned("X", "H", "W"):
-        found = factorize(X.T, init=start, tol=0.0, max_iter=max_iter, callback=rule)
+        found = factorize(X.T, init=start, tol=0.0, max_iter=max_iter, callback=rule, **alike)
     if tol > 0 and not rule.met:
         warn_of_limit(found, max_iter)
     return found.H.T, found.W.T, max(found.iterations, 1)
@@ -159,7 +162,7 @@ def _start(X: Any, W: Any, H: Any, n_components: Any, init: Any, random_state: A
     if init == "custom":
         W, H = check_start(X, W, H, rank)
         return H.T, W.T
-    how = engine_init(init)
+    how = engine_init(init or ("nndsvda" if rank <= min(X.shape) else "random"))
     check_memory(X.T, rank, 0)
     if how == "random":
         return _random(X, rank, random_state)

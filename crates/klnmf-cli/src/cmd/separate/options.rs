@@ -80,9 +80,9 @@ pub struct Separate {
     /// each --train, 300 for --components, 5000 for a frame]
     #[arg(long, value_name = "N")]
     pub(super) max_iter: Option<usize>,
-    /// Tolerance, relative to the sum of the spectrogram or frame: stop when the gap is at most this times
-    /// the sum; 0 never stops early [default: 0 for each --train, 0.1 for a recording with known sources,
-    /// else 1e-4]
+    /// Tolerance, relative to the divergence where components are learned, else to the sum of a frame: stop
+    /// when the gap is at most this times that; 0 never stops early [default: 0 for each --train, 0.1 for a
+    /// recording with known sources, else 3e-3]
     #[arg(long, value_name = "GAP")]
     pub(super) tol: Option<f64>,
     /// Time limit in seconds

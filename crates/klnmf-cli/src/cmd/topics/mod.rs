@@ -210,7 +210,7 @@ impl Topics {
 
         let top = tables::Top::new(&corpus, &found, self.top);
         let mut facts = self.facts(&corpus, &found, &top, held_out, seconds, &settings);
-        let metadata = metadata(&facts, command, json!({ "kind": "topics" }));
+        let metadata = metadata(&facts, command, kind(&corpus));
         klnmf_io::write_model(&folder.file(folder::MODEL), &model(&corpus, &found, metadata))?;
         tables::write_topics(&folder.file(folder::TOPICS), &corpus, &top)?;
         tables::write_documents(&folder.file(folder::DOCUMENTS), &corpus, &found.weights)?;
@@ -285,7 +285,7 @@ impl Topics {
         let found = found.with_context(|| self.input.name())?;
         let mut facts = self.weight_facts(&corpus, &found, begun.elapsed().as_secs_f64(), &settings);
         tables::write_documents(&folder.file(folder::DOCUMENTS), &corpus, &found)?;
-        let metadata = metadata(&facts, command, json!({ "kind": "topics" }));
+        let metadata = metadata(&facts, command, kind(&corpus));
         let written = weights_model(&corpus, &model, &found, metadata);
         klnmf_io::write_model(&folder.file(folder::WEIGHTS), &written)?;
         folder.keep()?;
@@ -364,6 +364,11 @@ fn exit_code(status: Status) -> ExitCode {
 fn beyond(v: klnmf::Matrix<'_, f64>, k: usize) -> u128 {
     let (n, m, k) = (v.rows() as u128, v.cols() as u128, k as u128);
     2 * v.bytes() as u128 + 2 * 16 * m * k + 3 * 8 * (n + k) * k
+}
+
+/// What the metadata hold beside the facts.
+fn kind(corpus: &Corpus) -> Value {
+    json!({ "kind": "topics", "data_hash": klnmf_io::data_hash_text(corpus.counts.view()) })
 }
 
 fn model(corpus: &Corpus, found: &TopicModel, metadata: String) -> Model<f64> {
