@@ -29,7 +29,7 @@ impl OutFolder {
         let mut names = entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned());
         let left_over = |name: &String| name.starts_with('.') && name.contains(".klnmf-");
         let begun = folder.file(own[0]).exists();
-        match names.find(|name| !left_over(name) && !(begun && own.contains(&name.as_str()))) {
+        match names.find(|name| !(left_over(name) || begun && own.contains(&name.as_str()))) {
             Some(name) => bail!("--out {out}: klnmf did not write {name} in this folder; give another"),
             None => Ok(folder),
         }
