@@ -10,6 +10,7 @@ mod other_verbs;
 mod outputs;
 mod real_data;
 mod reproduce;
+mod reproduce_ended;
 mod resume;
 mod separate;
 mod separate_folder;

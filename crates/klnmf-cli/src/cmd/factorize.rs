@@ -1,7 +1,7 @@
 //! `klnmf factorize`: V ≈ W·H.
 
 use super::checkpoint::Checkpoints;
-use super::{Data, Output, Precision, metadata, note_rank, parse_seconds, solvers, thread_count};
+use super::{Data, Output, Precision, metadata, note_rank, parse_seconds, solvers, thread_count, trace};
 use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -9,7 +9,6 @@ use klnmf::{Info, Init, Mat, Matrix, Problem, Scalar, Settings, Solution, Solver
 use klnmf_io::{Checkpoint, Model, Table, Target};
 use klnmf_report::Report;
 use serde_json::{Map, Value, json};
-use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -296,7 +295,7 @@ impl Factorize {
             klnmf_io::write_csv(self.target(&h_name), &solution.h, Some(&parts), cols.as_deref())?;
         }
         if let Some(path) = &self.trace {
-            write_trace(self.target(path), trace)?;
+            trace::write(self.target(path), trace)?;
         }
         if let Some(path) = &self.report {
             Report { input: &self.data.path, table, solution, trace, facts }.write(self.target(path))?;
@@ -400,16 +399,4 @@ pub fn certificate_text(info: &Info) -> String {
 
 fn csv_names(prefix: &str) -> [PathBuf; 2] {
     ["W", "H"].map(|factor| PathBuf::from(format!("{prefix}_{factor}.csv")))
-}
-
-/// Writes the trace: a line for every iteration, and the start only if there was no iteration.
-fn write_trace(target: Target<'_>, trace: &[Info]) -> anyhow::Result<()> {
-    let lines = trace.iter().filter(|info| info.iteration > 0 || trace.len() == 1);
-    klnmf_io::atomically(target, |out| {
-        writeln!(out, "iteration,seconds,divergence,gap_w,gap_h")?;
-        lines.clone().try_for_each(|i| {
-            writeln!(out, "{},{:.6},{},{},{}", i.iteration, i.seconds, i.divergence, i.gap_w, i.gap_h)
-        })
-    })?;
-    Ok(())
 }

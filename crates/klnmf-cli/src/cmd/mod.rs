@@ -11,6 +11,7 @@ mod reproduce;
 mod separate;
 mod solvers;
 mod topics;
+mod trace;
 
 use crate::names::Names;
 use crate::{command_line, summary};
