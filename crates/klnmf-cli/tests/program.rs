@@ -5,6 +5,7 @@ mod common;
 mod bad_input;
 mod docs;
 mod factorize;
+mod info;
 mod other_verbs;
 mod real_data;
 mod reproduce;

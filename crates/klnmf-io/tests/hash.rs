@@ -5,7 +5,7 @@ use klnmf_io::{data_hash, data_hash_text};
 
 /// 3 × 4 with zeros, whose numbers f32 holds exactly.
 fn entry(i: usize, j: usize) -> f64 {
-    if (i + j) % 3 == 0 { 0.0 } else { (i * 4 + j) as f64 + 0.5 }
+    if (i + j).is_multiple_of(3) { 0.0 } else { (i * 4 + j) as f64 + 0.5 }
 }
 
 #[test]
