@@ -5,6 +5,7 @@ mod common;
 mod bad_input;
 mod docs;
 mod factorize;
+mod info;
 mod manners;
 mod other_verbs;
 mod outputs;

@@ -1,0 +1,45 @@
+//! `klnmf info` on models: where they come from.
+
+use crate::common::{Place, counts_csv, counts_mtx};
+use klnmf_io::{Model, read_model};
+
+#[test]
+fn a_model_tells_how_it_was_made() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(12, 20));
+    place.ok("factorize v.csv --rank 3 --seed 7");
+    place.ok("decompose v.csv --dictionary model.npz");
+    let hash = place.json("info v.csv")["data_hash"].as_str().unwrap().to_owned();
+    for file in ["model.npz", "weights.npz"] {
+        let facts = &place.json(&format!("info {file}"))["metadata"];
+        assert_eq!(facts["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(facts["instruction_level"], klnmf::instruction_level().unwrap());
+        assert_eq!(facts["data_hash"], hash.as_str());
+    }
+    let text = place.ok("info model.npz");
+    for line in ["seed", "version", "instruction_level", "data_hash", "command"] {
+        assert!(text.lines().any(|told| told.trim_start().starts_with(line)), "{line}: {text}");
+    }
+}
+
+#[test]
+fn the_hash_does_not_depend_on_the_file_format() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(12, 20));
+    place.write("v.mtx", counts_mtx(12, 20));
+    let hash = |file: &str| place.json(&format!("info {file}"))["data_hash"].clone();
+    assert_eq!(hash("v.csv"), hash("v.mtx"));
+    place.write("other.csv", counts_csv(12, 21));
+    assert_ne!(hash("v.csv"), hash("other.csv"));
+}
+
+#[test]
+fn a_model_without_metadata_is_shown() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(6, 8));
+    place.ok("factorize v.csv --rank 2");
+    let model = read_model::<f64>(&place.path("model.npz")).unwrap();
+    let bare = Model { metadata: String::new(), ..model };
+    klnmf_io::write_model(&place.path("bare.npz"), &bare).unwrap();
+    assert!(place.ok("info bare.npz").contains("klnmf model"));
+}
