@@ -3,6 +3,7 @@
 mod common;
 
 mod bad_input;
+mod cells;
 mod docs;
 mod factorize;
 mod other_verbs;

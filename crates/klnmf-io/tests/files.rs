@@ -2,6 +2,7 @@
 
 mod common;
 
+mod hdf5;
 mod hostile;
 mod model;
 mod mtx;

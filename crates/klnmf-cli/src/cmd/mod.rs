@@ -27,7 +27,8 @@ use std::process::ExitCode;
 /// could still gain; another start may end lower.
 ///
 /// Files: .npy, .npz (numpy, scipy.sparse), .mtx, .csv, .tsv, .txt; all but .npz also gzipped, with .gz after
-/// the name.
+/// the name. Single cells: .h5ad (AnnData), .h5 (10x Genomics), and folders with matrix.mtx.gz. These are read
+/// as genes × cells with their names, so they need no --transpose.
 #[derive(Parser)]
 #[command(name = "klnmf", version, max_term_width = 110)]
 struct Cli {
@@ -66,9 +67,13 @@ pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyh
 /// The data and how to read them: the same for every verb that reads V.
 #[derive(Args)]
 pub struct Data {
-    /// The matrix V: .npy, .npz, .mtx, .csv, .tsv or .txt; rows are features, columns are samples
+    /// The matrix V: .npy, .npz, .mtx, .csv, .tsv or .txt; rows are features, columns are samples. Also .h5ad,
+    /// 10x .h5 and 10x folders, whose cells are the samples
     #[arg(value_name = "V")]
     pub path: PathBuf,
+    /// Layer of an .h5ad file to read instead of X; raw stands for its raw/X
+    #[arg(long, value_name = "NAME")]
+    pub layer: Option<String>,
     /// Transpose the file, which holds samples × features
     #[arg(long)]
     pub transpose: bool,
