@@ -114,6 +114,7 @@ mod solver;
 mod topics;
 mod worker;
 
+pub use block::{LineBuffer, Lines};
 pub use algorithm_1::{Algorithm1, Values, algorithm_1};
 pub use certificate::{Certificate, certificate, check_factors};
 pub use decompose::{ColumnInfo, DecomposeSettings, Decomposer, Decomposition, Stages, decompose};

@@ -17,4 +17,5 @@ mod properties;
 mod resume;
 mod solvers;
 mod stages;
+mod streamed;
 mod topics;

@@ -13,6 +13,7 @@ mod column_data;
 mod dictionary;
 mod gather;
 mod half_problem;
+mod streamed;
 #[cfg(test)]
 #[path = "../../tests/unit/masked.rs"]
 mod masked;
@@ -22,6 +23,7 @@ pub use column_data::ColumnData;
 pub use dictionary::{Dictionary, DictionaryParts, Terms};
 pub use gather::Gather;
 pub use half_problem::HalfProblem;
+pub use streamed::{Failure, LineBuffer, Lines, Streamed};
 pub use work::{Load, Work, workspace_bytes};
 
 use crate::Scalar;
