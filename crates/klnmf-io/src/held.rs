@@ -75,6 +75,45 @@ impl Held {
     }
 }
 
+impl Held {
+    /// Passes row, column and value of all entries to `put`, a piece at a time.
+    pub(crate) fn entries(
+        &self,
+        put: &mut dyn FnMut(usize, usize, f64) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let Some((order, idx, ptr)) = &self.sparse else {
+            return pieces(&self.data, |range| {
+                let first = range.0 as usize * self.rows;
+                let entries = (first..).zip(reals(&self.data, range)?);
+                entries.into_iter().try_for_each(|(at, value)| put(at % self.rows, at / self.rows, value))
+            });
+        };
+        let (lines, length) = match order {
+            Order::Columns => (self.cols, self.rows),
+            Order::Rows => (self.rows, self.cols),
+        };
+        let damaged = || Fault::content("the index arrays do not fit the data: write the file again");
+        let ends: Vec<u64> = whole(ptr, self.stored() + 1)?;
+        let last = ends.last() == Some(&self.stored()) && self.data.shape() == idx.shape();
+        if !last || ends.len() != lines + 1 || ends[0] != 0 || !ends.is_sorted() {
+            return Err(damaged());
+        }
+        let (mut line, mut positions) = (0, Vec::new());
+        pieces(&self.data, |range| {
+            positions.clear();
+            indices::<u32>(idx, length as u64, &mut |at| positions.push(at), range)?;
+            for ((entry, value), &at) in (range.0..).zip(reals(&self.data, range)?).zip(&positions) {
+                while ends[line + 1] <= entry {
+                    line += 1;
+                }
+                let (row, col) = if *order == Order::Columns { (at as usize, line) } else { (line, at as usize) };
+                put(row, col, value)?;
+            }
+            Ok(())
+        })
+    }
+}
+
 /// All indices of a dataset.
 fn whole<I: TryFrom<i64>>(dataset: &Dataset, limit: u64) -> Result<Vec<I>, Fault> {
     let mut out = reserved(dataset.shape()[0] as usize)?;

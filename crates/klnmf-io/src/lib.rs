@@ -12,6 +12,7 @@
 //! | `.csv`, `.tsv`, `.txt` | dense numbers, with or without names of rows and columns |
 //! | `.h5ad` | AnnData: X, or a layer by [`read_layer`]; dense, csr or csc; plain, gzip or lzf; as genes × cells |
 //! | `.h5` | the counts of 10x Genomics, features × cells |
+//! | `.klnmf` | a folder that [`convert`] wrote, for data larger than memory |
 //! | a folder | `matrix.mtx.gz` of 10x Genomics with the names of features and barcodes beside it |
 //!
 //! Text and `.npy` may be gzipped (`.mtx.gz`); this is detected by content. No file makes a reader panic:
@@ -34,8 +35,10 @@
 
 mod anndata;
 mod archive;
+mod convert;
 mod dtype;
 mod error;
+mod folder;
 mod format;
 mod hdf5;
 mod held;
@@ -47,6 +50,7 @@ mod mtx;
 mod npy;
 mod number;
 mod output;
+mod packed;
 mod scipy;
 mod source;
 mod spool;
@@ -55,7 +59,9 @@ mod table;
 mod tenx;
 mod text;
 
+pub use convert::convert;
 pub use error::Error;
+pub use folder::{Folder, PackedLines};
 pub use model::{Model, read_metadata, read_model, write_model, write_spooled_model};
 pub use npy::write_npy;
 pub use output::{NewFile, abandon_unfinished, atomically};

@@ -2,6 +2,7 @@
 
 use crate::archive::Archive;
 use crate::error::{Error, Fault};
+use crate::folder::Folder;
 use crate::format::Format;
 use crate::held::Held;
 use crate::lines::Lines;
@@ -49,8 +50,22 @@ pub struct ArrayInfo {
 /// before the last line.
 pub fn peek(path: &Path) -> Result<Summary, Error> {
     match tenx::matrix_of(path) {
+        _ if Folder::is_at(path) => Ok(of_packed(&Folder::open(path)?)),
         Some(matrix) => folder(path, &matrix),
         None => look(path).map_err(|fault| fault.at(path)),
+    }
+}
+
+/// A folder of packed lines.
+fn of_packed(found: &Folder) -> Summary {
+    let (rows, cols) = found.shape();
+    Summary {
+        kind: format!("packed matrix, {}", if found.is_sparse() { "sparse" } else { "dense" }),
+        shape: Some((rows as u64, cols as u64)),
+        stored: Some(found.stored),
+        row_names: found.row_names.is_some(),
+        col_names: found.col_names.is_some(),
+        ..Summary::default()
     }
 }
 

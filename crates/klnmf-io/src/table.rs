@@ -1,6 +1,7 @@
 //! A matrix that was read from a file.
 
 use crate::error::{Error, Fault};
+use crate::folder::Folder;
 use crate::format::Format;
 use crate::source::Source;
 use crate::{anndata, archive, mtx, npy, tenx, text};
@@ -75,6 +76,9 @@ pub fn read<T: Scalar>(path: &Path) -> Result<Table<T>, Error> {
 /// Reads a matrix, or another layer of an AnnData file instead of its X. `raw` stands for `raw/X`.
 pub fn read_layer<T: Scalar>(path: &Path, layer: Option<&str>) -> Result<Table<T>, Error> {
     let table = match tenx::matrix_of(path) {
+        _ if Folder::is_at(path) && layer.is_none() => {
+            Folder::open(path)?.table().map_err(|fault| fault.at(path))?
+        }
         Some(matrix) if layer.is_none() => tenx::read_folder(path, &matrix)?,
         _ => load(path, layer).map_err(|fault| fault.at(path))?,
     };

@@ -2,6 +2,7 @@
 
 mod common;
 
+mod convert;
 mod hdf5;
 mod hostile;
 mod model;
