@@ -5,7 +5,7 @@ use clap::{ArgAction, ArgMatches, Command};
 
 /// Options that only say where and how results are written and how many threads work. The model does not
 /// depend on them, so the record leaves them out: the same work gives the same bytes.
-const WITHOUT_EFFECT: [&str; 7] = ["threads", "out", "csv", "trace", "report", "json", "quiet"];
+const WITHOUT_EFFECT: [&str; 8] = ["threads", "memory", "out", "csv", "trace", "report", "json", "quiet"];
 
 /// The verb with the options that were given, each by its long name.
 pub fn record(program: &Command, matches: &ArgMatches) -> String {

@@ -4,6 +4,7 @@ mod common;
 
 mod bad_input;
 mod cells;
+mod disk;
 mod docs;
 mod factorize;
 mod other_verbs;

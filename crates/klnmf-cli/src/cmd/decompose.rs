@@ -1,7 +1,7 @@
 //! `klnmf decompose`: the weights of V for given parts.
 
 use super::{Data, Output, Precision, metadata, parse_seconds, thread_count};
-use crate::{input, interrupt, progress, summary};
+use crate::{disk, input, interrupt, progress, summary};
 use anyhow::{anyhow, bail};
 use clap::Args;
 use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Status};
@@ -77,7 +77,11 @@ impl Decompose {
         input::check_outputs(&[self.data.files(), vec![self.dictionary.clone()]].concat(), &outputs)?;
         input::check_model_name("--out", &self.out)?;
         interrupt::nothing_to_save();
-        let table = input::read::<T>(&self.data)?;
+        let folder = disk::open(&self.data, disk::parts_in(&self.dictionary), &self.output)?;
+        let table = match &folder {
+            Some(folder) => disk::outline::<T>(&self.data, folder)?,
+            None => input::read::<T>(&self.data)?,
+        };
         let v = table.matrix.view();
         let Dictionary { w, parts, rows } = self.dictionary(&table)?;
         input::check_memory(&self.data.path, v, w.cols(), self.data.threads, 0)?;
@@ -86,7 +90,11 @@ impl Decompose {
         let begun = Instant::now();
         let found = Decomposer::new(&w, settings.threads).and_then(|w| {
             interrupt::something_to_save();
-            w.decompose_with(v, &settings, &|done| bar.set_position(done as u64))
+            let progress = |done| bar.set_position(done as u64);
+            match &folder {
+                Some(folder) => w.decompose_lines(disk::halves(&self.data, folder)[0], &settings, &progress),
+                None => w.decompose_with(v, &settings, &progress),
+            }
         });
         let seconds = begun.elapsed().as_secs_f64();
         bar.finish_and_clear();
@@ -94,7 +102,11 @@ impl Decompose {
         if self.simplex {
             onto_simplex(&mut found.h);
         }
-        let mut facts = self.facts(&found, &table, seconds);
+        let (nnz, sum) = match &folder {
+            Some(folder) => (folder.nonzero, disk::sum::<T>(folder)?),
+            None => (v.nnz() as u64, v.sum()),
+        };
+        let mut facts = self.facts(&found, &table, (nnz, sum), seconds);
         self.write(&table, w, parts, &found, &facts, command)?;
         facts.insert("command".into(), json!(command));
         self.tell(&found, &table, rows.is_some(), facts)?;
@@ -139,10 +151,11 @@ impl Decompose {
         &self,
         found: &Decomposition<T>,
         table: &Table<T>,
+        (nnz, sum): (u64, f64),
         seconds: f64,
     ) -> Map<String, Value> {
         let v = table.matrix.view();
-        let (sum, gap) = (v.sum(), found.gap());
+        let gap = found.gap();
         let object = json!({
             "status": summary::status(found.status),
             "iterations": found.columns.iter().map(|c| c.iterations).max().unwrap_or(0),
@@ -153,7 +166,7 @@ impl Decompose {
             "sum": sum,
             "rank": found.h.rows(),
             "shape": [v.rows(), v.cols()],
-            "nnz": v.nnz(),
+            "nnz": nnz,
             "precision": T::NAME,
             "threads": thread_count(self.data.threads),
             "unconverged": found.unconverged(),

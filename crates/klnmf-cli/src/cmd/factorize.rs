@@ -1,11 +1,11 @@
 //! `klnmf factorize`: V ≈ W·H.
 
 use super::{Data, Output, Precision, metadata, note_rank, parse_seconds, solvers, thread_count};
-use crate::{input, interrupt, progress, summary};
+use crate::{disk, input, interrupt, progress, summary};
 use anyhow::{Context, bail};
 use clap::Args;
 use klnmf::{Info, Init, Mat, Matrix, Problem, Scalar, Settings, Solution, Solver, Status};
-use klnmf_io::{Model, Table};
+use klnmf_io::{Folder, Model, Table};
 use klnmf_report::Report;
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -106,13 +106,19 @@ impl Factorize {
         input::check_outputs(&self.data.files(), &self.outputs())?;
         input::check_model_name("--out", &self.out)?;
         interrupt::nothing_to_save();
-        let table = input::read::<T>(&self.data)?;
+        let rank =
+            self.rank.unwrap_or_else(|| disk::parts_in(Path::new(self.init.as_deref().unwrap_or_default())));
+        let folder = disk::open(&self.data, rank, &self.output)?;
+        let table = match &folder {
+            Some(folder) => disk::outline::<T>(&self.data, folder)?,
+            None => input::read::<T>(&self.data)?,
+        };
         let v = table.matrix.view();
         if let Some(rank) = self.rank {
             input::about(&self.data, klnmf::check_rank(v, rank))?;
             input::check_memory(&self.data.path, v, rank, self.data.threads, 0)?;
         }
-        let Start { problem, w, h, given } = self.start(&table, &settings)?;
+        let Start { problem, w, h, given } = self.start(&table, folder.as_ref(), &settings)?;
         note_rank(&self.output, (v.rows(), v.cols()), h.rows());
 
         let bar = progress::bar(self.max_iter, self.output.quiet);
@@ -122,16 +128,20 @@ impl Factorize {
         let solution = run.to_end(|info| {
             progress::show(&bar, info);
             trace.push(*info);
-            ControlFlow::Continue(())
+            if problem.check().is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         bar.finish_and_clear();
+        problem.check()?;
         drop(problem);
         let solution = input::about(&self.data, solution)?;
 
         let mut facts = self.facts(&solution, v);
+        if let Some(folder) = &folder {
+            facts.insert("nnz".into(), json!(folder.nonzero));
+        }
         self.write(&table, &solution, &trace, &facts, command)?;
         facts.insert("command".into(), json!(command));
-        self.tell(&solution, v, facts)?;
+        self.tell(&solution, v, folder.map_or(v.is_sparse(), |folder| folder.is_sparse()), facts)?;
         Ok(if solution.status == Status::Stopped {
             ExitCode::from(interrupt::EXIT_CODE)
         } else {
@@ -167,9 +177,16 @@ impl Factorize {
 
     /// V, prepared, and the start that --init and --rank describe. A given start is checked before V is
     /// prepared, because V can be large.
-    fn start<'v, T: Scalar>(&self, table: &'v Table<T>, settings: &Settings) -> anyhow::Result<Start<'v, T>> {
+    fn start<'v, T: Scalar>(
+        &self,
+        table: &'v Table<T>,
+        folder: Option<&'v Folder>,
+        settings: &Settings,
+    ) -> anyhow::Result<Start<'v, T>> {
         let v = table.matrix.view();
-        let prepare = || input::about(&self.data, Problem::new(v, settings.threads));
+        let in_memory = || Problem::new(v, settings.threads);
+        let on_disk = |folder| disk::problem(&self.data, folder);
+        let prepare = || input::about(&self.data, folder.map_or_else(in_memory, on_disk));
         let given = match self.init.as_deref() {
             None | Some("random" | "nndsvd") => {
                 let rank = self.rank.context("--rank is missing: give the number of parts")?;
@@ -282,11 +299,12 @@ impl Factorize {
         &self,
         solution: &Solution<T>,
         v: Matrix<'_, T>,
+        sparse: bool,
         facts: Map<String, Value>,
     ) -> anyhow::Result<()> {
         self.output.print(facts, |facts| {
             let info = &solution.info;
-            let storage = if v.is_sparse() { "sparse" } else { "dense" };
+            let storage = if sparse { "sparse" } else { "dense" };
             let mut text =
                 format!("V            {} × {}, {storage}, sum {:.6e}\n", v.rows(), v.cols(), info.sum);
             text += &format!(

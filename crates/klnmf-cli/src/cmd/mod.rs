@@ -1,5 +1,6 @@
 //! The verbs, one per file.
 
+mod convert;
 mod decompose;
 mod demo;
 mod factorize;
@@ -10,7 +11,7 @@ mod solvers;
 mod topics;
 
 use crate::names::Names;
-use crate::{command_line, summary};
+use crate::{command_line, disk, summary};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
@@ -28,7 +29,8 @@ use std::process::ExitCode;
 ///
 /// Files: .npy, .npz (numpy, scipy.sparse), .mtx, .csv, .tsv, .txt; all but .npz also gzipped, with .gz after
 /// the name. Single cells: .h5ad (AnnData), .h5 (10x Genomics), and folders with matrix.mtx.gz. These are read
-/// as genes × cells with their names, so they need no --transpose.
+/// as genes × cells with their names, so they need no --transpose. Data larger than memory stay on disk: see
+/// klnmf convert.
 #[derive(Parser)]
 #[command(name = "klnmf", version, max_term_width = 110)]
 struct Cli {
@@ -43,6 +45,7 @@ enum Verb {
     Topics(topics::Topics),
     Separate(separate::Separate),
     Info(info::Info),
+    Convert(convert::Convert),
     Demo(demo::Demo),
     Reproduce(reproduce::Reproduce),
 }
@@ -59,6 +62,7 @@ pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyh
         Verb::Topics(verb) => verb.run(&command),
         Verb::Separate(verb) => verb.run(),
         Verb::Info(verb) => verb.run(),
+        Verb::Convert(verb) => verb.run(),
         Verb::Demo(verb) => verb.run(),
         Verb::Reproduce(verb) => verb.run(),
     }
@@ -86,6 +90,10 @@ pub struct Data {
     /// Number of threads; 0 means one per core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub threads: usize,
+    /// Memory that may be used, such as 4GiB. If V does not fit, it is converted once into a folder beside the
+    /// file and stays on disk; the result is the same [default: the free memory]
+    #[arg(long, value_name = "SIZE", value_parser = disk::parse_bytes)]
+    pub memory: Option<u64>,
 }
 
 impl Data {
