@@ -5,8 +5,9 @@ use clap::{ArgAction, ArgMatches, Command};
 
 /// Options that only say where and how results are written and how many threads work. The model does not
 /// depend on them, so the record leaves them out: the same work gives the same bytes.
-const WITHOUT_EFFECT: [&str; 12] = [
+const WITHOUT_EFFECT: [&str; 13] = [
     "threads",
+    "memory",
     "out",
     "force",
     "csv",

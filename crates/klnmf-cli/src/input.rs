@@ -10,18 +10,29 @@ use std::path::Path;
 /// Reads the matrix of a verb. Errors name bad entries by their position in the file, so the check comes
 /// before the transposition.
 pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {
-    let mut table = klnmf_io::read::<T>(&data.path)?;
+    let mut table = klnmf_io::read_layer::<T>(&data.path, data.layer.as_deref())?;
     if let Err(why) = table.matrix.view().check() {
         let infinite = matches!(why, klnmf::Error::NotFinite(entry) if entry.value.is_infinite());
-        let hint = if T::NAME == "f32" && infinite {
-            "; if the number is too large for f32, use --precision f64"
-        } else {
-            ""
+        let hint = match why {
+            _ if T::NAME == "f32" && infinite => {
+                "; if the number is too large for f32, use --precision f64".into()
+            }
+            klnmf::Error::Negative(_) => other_layers(data),
+            _ => String::new(),
         };
         bail!("{}{hint}", Error::matrix(&data.path, why));
     }
     data.names.apply(&data.path, &mut table)?;
     Ok(if data.transpose { table.transpose() } else { table })
+}
+
+/// Says where else an AnnData file may hold its counts, if X does not.
+fn other_layers(data: &Data) -> String {
+    let found = klnmf_io::peek(&data.path).map(|found| found.layers).unwrap_or_default();
+    match found.is_empty() || data.layer.is_some() {
+        true => String::new(),
+        false => format!("; X may be scaled, so try --layer {}", found.join(" or --layer ")),
+    }
 }
 
 /// Adds the file's name to the library's error about its matrix.

@@ -3,6 +3,8 @@
 mod common;
 
 mod bad_input;
+mod cells;
+mod disk;
 mod docs;
 mod factorize;
 mod info;

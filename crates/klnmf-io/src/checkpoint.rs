@@ -5,12 +5,11 @@
 
 use crate::archive::Archive;
 use crate::error::{Error, Fault};
-use crate::hash::data_hash_text;
 use crate::output::Target;
 use crate::source::Source;
 use crate::version::{self, VERSION};
 use crate::zipped;
-use klnmf::{Matrix, Scalar, State};
+use klnmf::{Scalar, State};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,23 +39,27 @@ impl Checkpoint {
     }
 
     /// What is different if the state belongs to another V or rank.
-    pub fn difference<T: Scalar>(&self, v: Matrix<'_, T>, rank: Option<usize>) -> Option<String> {
-        let (shape, (n, m)) = ((v.rows(), v.cols()), self.shape);
+    pub fn difference(
+        &self,
+        shape: (usize, usize),
+        fingerprint: &str,
+        rank: Option<usize>,
+    ) -> Option<String> {
+        let (n, m) = self.shape;
         if shape != self.shape {
             return Some(format!("its V is {n} × {m}, and this one is {} × {}", shape.0, shape.1));
         }
         if let Some(rank) = rank.filter(|rank| *rank != self.rank()) {
             return Some(format!("its rank is {}, not {rank}", self.rank()));
         }
-        let changed = fingerprint(v) != self.fingerprint;
+        let changed = fingerprint != self.fingerprint;
         changed.then(|| "the numbers of V, its storage or --precision have changed".to_owned())
     }
 }
 
 /// The hash of a matrix with its storage and precision, on which the bits of the result depend.
-pub fn fingerprint<T: Scalar>(v: Matrix<'_, T>) -> String {
-    let storage = if v.is_sparse() { "sparse" } else { "dense" };
-    format!("{} {storage} {}", data_hash_text(v), T::NAME)
+pub fn fingerprint<T: Scalar>(hash: &str, sparse: bool) -> String {
+    format!("{hash} {} {}", if sparse { "sparse" } else { "dense" }, T::NAME)
 }
 
 /// Writes a checkpoint.

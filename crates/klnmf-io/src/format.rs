@@ -12,6 +12,10 @@ pub(crate) enum Format {
     Csv,
     Tsv,
     Txt,
+    /// AnnData.
+    H5ad,
+    /// 10x Genomics.
+    H5,
 }
 
 impl Format {
@@ -26,9 +30,11 @@ impl Format {
             "csv" => Ok(Format::Csv),
             "tsv" => Ok(Format::Tsv),
             "txt" => Ok(Format::Txt),
+            "h5ad" => Ok(Format::H5ad),
+            "h5" => Ok(Format::H5),
             _ => Err(Fault::content(
-                "unknown file format: the name must end in .npy, .npz, .mtx, .csv, .tsv or .txt; all but \
-                 .npz may end in .gz after that",
+                "unknown file format: the name must end in .npy, .npz, .mtx, .csv, .tsv, .txt, .h5ad or .h5; text \
+                 and .npy may end in .gz after that",
             )),
         }
     }

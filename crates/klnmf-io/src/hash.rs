@@ -9,19 +9,39 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 /// or without, in f32 or in f64 if f32 holds the numbers exactly. Every entry that is not zero is hashed with
 /// its place, and the hashes are added, because a sum does not depend on the order. 64 bits tell data apart
 /// that differ by accident; they do not protect against forgery.
-pub fn data_hash<T: Scalar>(v: Matrix<'_, T>) -> u64 {
-    let shape = xxh3_64(&[(v.rows() as u64).to_le_bytes(), (v.cols() as u64).to_le_bytes()].concat());
-    let entries = v.entries().filter(|(_, _, x)| *x != T::ZERO);
-    entries.fold(shape, |sum, (row, col, x)| {
+pub struct DataHash {
+    shape: u64,
+    sum: u64,
+}
+
+impl DataHash {
+    /// The hash of a matrix without entries.
+    pub fn new(rows: usize, cols: usize) -> Self {
+        let shape = xxh3_64(&[(rows as u64).to_le_bytes(), (cols as u64).to_le_bytes()].concat());
+        Self { shape, sum: shape }
+    }
+
+    /// Adds an entry.
+    pub fn add(&mut self, row: usize, col: usize, x: f64) {
+        if x == 0.0 {
+            return;
+        }
         let mut bytes = [0; 24];
         bytes[..8].copy_from_slice(&(row as u64).to_le_bytes());
         bytes[8..16].copy_from_slice(&(col as u64).to_le_bytes());
-        bytes[16..].copy_from_slice(&x.to_f64().to_bits().to_le_bytes());
-        sum.wrapping_add(xxh3_64_with_seed(&bytes, shape))
-    })
+        bytes[16..].copy_from_slice(&x.to_bits().to_le_bytes());
+        self.sum = self.sum.wrapping_add(xxh3_64_with_seed(&bytes, self.shape));
+    }
+
+    /// The hash as it is written in models: 16 digits.
+    pub fn text(&self) -> String {
+        format!("{:016x}", self.sum)
+    }
 }
 
-/// [`data_hash`] as it is written in models: 16 digits.
+/// The [`DataHash`] of a matrix in memory, as text.
 pub fn data_hash_text<T: Scalar>(v: Matrix<'_, T>) -> String {
-    format!("{:016x}", data_hash(v))
+    let mut hash = DataHash::new(v.rows(), v.cols());
+    v.entries().for_each(|(row, col, x)| hash.add(row, col, x.to_f64()));
+    hash.text()
 }

@@ -10,8 +10,12 @@
 //! | `.npz` | a sparse matrix of `scipy.sparse.save_npz` (csr, csc, coo), or one dense array of `numpy.savez` |
 //! | `.mtx` | MatrixMarket, sparse (`coordinate`) or dense (`array`) |
 //! | `.csv`, `.tsv`, `.txt` | dense numbers, with or without names of rows and columns |
+//! | `.h5ad` | AnnData: X, or a layer by [`read_layer`]; dense, csr or csc; plain, gzip or lzf; as genes × cells |
+//! | `.h5` | the counts of 10x Genomics, features × cells |
+//! | `.klnmf` | a folder that [`convert`] wrote, for data larger than memory |
+//! | a folder | `matrix.mtx.gz` of 10x Genomics with the names of features and barcodes beside it |
 //!
-//! All but `.npz` may be gzipped (`.mtx.gz`); this is detected by content. No file makes a reader panic:
+//! Text and `.npy` may be gzipped (`.mtx.gz`); this is detected by content. No file makes a reader panic:
 //! every error is one line that names the file, the position and what to do. The size in a header is checked
 //! against the length of the file before memory is allocated.
 //!
@@ -29,37 +33,47 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod anndata;
 mod archive;
 mod checkpoint;
+mod convert;
 mod csv_name;
 mod dtype;
 mod error;
+mod folder;
 mod format;
 mod hash;
+mod hdf5;
+mod held;
 mod lines;
+mod lzf;
 mod memory;
 mod model;
 mod mtx;
 mod npy;
 mod number;
 mod output;
+mod packed;
 mod scipy;
 mod source;
 mod spool;
 mod summary;
 mod table;
+mod tenx;
 mod text;
 mod version;
 mod zipped;
 
 pub use checkpoint::{Checkpoint, fingerprint, read_checkpoint, write_checkpoint};
+pub use convert::convert;
 pub use csv_name::harmless;
 pub use error::Error;
-pub use hash::{data_hash, data_hash_text};
+pub use folder::{Folder, PackedLines};
+pub use hash::{DataHash, data_hash_text};
 pub use model::{Model, read_metadata, read_model, write_model, write_spooled_model};
 pub use npy::write_npy;
 pub use output::{NewFile, Target, abandon_unfinished, atomically};
 pub use spool::Spool;
 pub use summary::{ArrayInfo, Summary, peek};
-pub use table::{Stored, Table, read, read_dense};
+pub use table::{Stored, Table, read, read_dense, read_layer};
 pub use text::write_csv;

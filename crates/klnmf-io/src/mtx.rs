@@ -136,7 +136,7 @@ fn sparse<T: Scalar>(source: &Source, preamble: &Preamble) -> Result<Sparse<T>, 
 }
 
 /// Passes all entries to `put`, with those of the other triangle if the matrix is symmetric.
-fn replay<T: Scalar>(
+pub(crate) fn replay<T: Scalar>(
     source: &Source,
     preamble: &Preamble,
     put: &mut dyn FnMut(usize, usize, T) -> Result<(), Fault>,

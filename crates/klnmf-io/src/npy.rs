@@ -314,7 +314,7 @@ impl<'a> Array<'a> {
     }
 }
 
-fn outside(integer: i64, limit: u64) -> Fault {
+pub(crate) fn outside(integer: i64, limit: u64) -> Fault {
     Fault::Content(match limit {
         0 => format!(
             "index {integer} is not possible: the matrix has no rows or columns; write the file again"

@@ -104,7 +104,7 @@ fn indices<I: TryFrom<i64>>(archive: &mut Archive, name: &str, limit: u64) -> Re
     })
 }
 
-fn reserved<I>(length: usize) -> Result<Vec<I>, Fault> {
+pub(crate) fn reserved<I>(length: usize) -> Result<Vec<I>, Fault> {
     let mut out = Vec::new();
     let bytes = length as u128 * size_of::<I>() as u128;
     let too_large = |_| klnmf::Error::TooLarge { rows: length, cols: 1, bytes };

@@ -58,6 +58,11 @@ impl Source {
         Ok(BufReader::with_capacity(BUFFER, raw))
     }
 
+    /// Whether the whole file is gzipped.
+    pub(crate) fn is_gzipped(&self) -> io::Result<bool> {
+        Ok(self.open()?.fill_buf()?.starts_with(&GZIP))
+    }
+
     /// The content from its beginning, decompressed if it is gzipped.
     pub(crate) fn stream(&self) -> io::Result<Stream<'_>> {
         let mut raw = self.open()?;

@@ -2,16 +2,18 @@
 
 use crate::archive::Archive;
 use crate::error::{Error, Fault};
+use crate::folder::Folder;
 use crate::format::Format;
+use crate::held::Held;
 use crate::lines::Lines;
 use crate::npy::{Array, Header};
 use crate::scipy::{self, Layout};
 use crate::source::Source;
-use crate::{model, mtx, text};
+use crate::{anndata, hdf5, model, mtx, tenx, text};
 use std::path::Path;
 
 /// The result of [`peek`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
     /// The kind of file, such as `numpy array`.
@@ -28,6 +30,8 @@ pub struct Summary {
     pub col_names: bool,
     /// The arrays of an archive; empty for other files.
     pub arrays: Vec<ArrayInfo>,
+    /// The matrices besides X in an AnnData file, as [`read_layer`](crate::read_layer) takes them.
+    pub layers: Vec<String>,
 }
 
 /// One array of an archive.
@@ -45,7 +49,33 @@ pub struct ArrayInfo {
 /// Describes the content of a file. Only csv, tsv and txt are read in full, because their size is not known
 /// before the last line.
 pub fn peek(path: &Path) -> Result<Summary, Error> {
-    look(path).map_err(|fault| fault.at(path))
+    match tenx::matrix_of(path) {
+        _ if Folder::is_at(path) => Ok(of_packed(&Folder::open(path)?)),
+        Some(matrix) => folder(path, &matrix),
+        None => look(path).map_err(|fault| fault.at(path)),
+    }
+}
+
+/// A folder of packed lines.
+fn of_packed(found: &Folder) -> Summary {
+    let (rows, cols) = found.shape();
+    Summary {
+        kind: format!("packed matrix, {}", if found.is_sparse() { "sparse" } else { "dense" }),
+        shape: Some((rows as u64, cols as u64)),
+        stored: Some(found.stored),
+        row_names: found.row_names.is_some(),
+        col_names: found.col_names.is_some(),
+        ..Summary::default()
+    }
+}
+
+/// A folder of 10x Genomics.
+fn folder(path: &Path, matrix: &Path) -> Result<Summary, Error> {
+    let found = look(matrix).map_err(|fault| fault.at(matrix))?;
+    let shape = found.shape.unwrap_or_default();
+    let [rows, cols] = tenx::folder_names(path, (shape.0 as usize, shape.1 as usize))?;
+    let kind = "10x folder, features × cells".into();
+    Ok(Summary { kind, row_names: rows.is_some(), col_names: cols.is_some(), ..found })
 }
 
 fn look(path: &Path) -> Result<Summary, Fault> {
@@ -56,6 +86,38 @@ fn look(path: &Path) -> Result<Summary, Fault> {
         Format::Npz => archive(&source),
         Format::Mtx => matrix_market(&source),
         Format::Csv | Format::Tsv | Format::Txt => table(&source, format),
+        Format::H5ad => cells(&source),
+        Format::H5 => {
+            let found = tenx::Counts::open(&source)?;
+            Ok(of_held("10x Genomics, features × cells", &found.matrix))
+        }
+    }
+}
+
+/// An AnnData file. Without X, it is described by its layers alone.
+fn cells(source: &Source) -> Result<Summary, Fault> {
+    let layers = anndata::layers(&hdf5::root(source)?)?;
+    let found = match anndata::Cells::open(source, None) {
+        Ok(found) => {
+            let kind = format!("AnnData, X {}, shown as genes × cells", found.matrix.layout());
+            let (row_names, col_names) = (found.genes.is_some(), found.cells.is_some());
+            Summary { row_names, col_names, ..of_held(&kind, &found.matrix) }
+        }
+        Err(_) if !layers.is_empty() => Summary { kind: "AnnData without X".into(), ..Summary::default() },
+        Err(fault) => return Err(fault),
+    };
+    Ok(Summary { layers, ..found })
+}
+
+fn of_held(kind: &str, held: &Held) -> Summary {
+    Summary {
+        kind: kind.into(),
+        shape: Some((held.rows as u64, held.cols as u64)),
+        stored: Some(held.stored()),
+        dtype: Some(held.dtype()),
+        row_names: true,
+        col_names: true,
+        ..Summary::default()
     }
 }
 
@@ -71,9 +133,7 @@ fn of_array(kind: &str, header: &Header) -> Summary {
         shape: header.rows_and_cols().ok(),
         stored: header.items(),
         dtype: Some(header.dtype.descr.clone()),
-        row_names: false,
-        col_names: false,
-        arrays: Vec::new(),
+        ..Summary::default()
     }
 }
 
@@ -91,11 +151,7 @@ fn archive(source: &Source) -> Result<Summary, Fault> {
     } else {
         match archive.matrix_name() {
             Ok(name) => of_array(&format!("numpy archive, array {name}"), &archive.header(&name)?),
-            Err(_) => {
-                let kind = "numpy archive without a single matrix".into();
-                let (row_names, col_names, arrays) = (false, false, Vec::new());
-                Summary { kind, shape: None, stored: None, dtype: None, row_names, col_names, arrays }
-            }
+            Err(_) => Summary { kind: "numpy archive without a single matrix".into(), ..Summary::default() },
         }
     };
     Ok(Summary {
@@ -134,9 +190,7 @@ fn matrix_market(source: &Source) -> Result<Summary, Fault> {
         shape: Some((preamble.rows, preamble.cols)),
         stored: Some(preamble.stored),
         dtype: Some(preamble.field.into()),
-        row_names: false,
-        col_names: false,
-        arrays: Vec::new(),
+        ..Summary::default()
     })
 }
 
@@ -150,6 +204,6 @@ fn table(source: &Source, format: Format) -> Result<Summary, Fault> {
         dtype: None,
         row_names: table.row_names.is_some(),
         col_names: table.col_names.is_some(),
-        arrays: Vec::new(),
+        ..Summary::default()
     })
 }

@@ -1,9 +1,10 @@
 //! A matrix that was read from a file.
 
 use crate::error::{Error, Fault};
+use crate::folder::Folder;
 use crate::format::Format;
 use crate::source::Source;
-use crate::{archive, mtx, npy, text};
+use crate::{anndata, archive, mtx, npy, tenx, text};
 use klnmf::{Mat, Matrix, Scalar, Sparse};
 use std::path::Path;
 
@@ -66,8 +67,26 @@ impl<T: Scalar> Table<T> {
 ///
 /// Negative numbers and NaN are accepted here: the core library's check reports the first one with its
 /// position.
+///
+/// A folder with `matrix.mtx` or `matrix.mtx.gz` is read with the names beside it, as 10x Genomics writes them.
 pub fn read<T: Scalar>(path: &Path) -> Result<Table<T>, Error> {
-    load(path).map_err(|fault| fault.at(path))
+    read_layer(path, None)
+}
+
+/// Reads a matrix, or another layer of an AnnData file instead of its X. `raw` stands for `raw/X`.
+pub fn read_layer<T: Scalar>(path: &Path, layer: Option<&str>) -> Result<Table<T>, Error> {
+    let table = match tenx::matrix_of(path) {
+        _ if Folder::is_at(path) && layer.is_none() => {
+            Folder::open(path)?.table().map_err(|fault| fault.at(path))?
+        }
+        Some(matrix) if layer.is_none() => tenx::read_folder(path, &matrix)?,
+        _ => load(path, layer).map_err(|fault| fault.at(path))?,
+    };
+    let (rows, cols) = (table.matrix.rows(), table.matrix.cols());
+    if rows == 0 || cols == 0 {
+        return Err(Error::matrix(path, klnmf::Error::Empty { rows, cols }));
+    }
+    Ok(table)
 }
 
 /// Reads a matrix that must be dense, such as a dictionary or a start.
@@ -88,19 +107,19 @@ impl<T: Scalar> Stored<T> {
     }
 }
 
-fn load<T: Scalar>(path: &Path) -> Result<Table<T>, Fault> {
+fn load<T: Scalar>(path: &Path, layer: Option<&str>) -> Result<Table<T>, Fault> {
     // A missing file is reported before an unknown extension.
     let source = Source::new(path)?;
     let format = Format::of(path)?;
-    let table = match format {
-        Format::Npy => npy::read(&source)?,
-        Format::Npz => archive::read(&source)?,
-        Format::Mtx => mtx::read(&source)?,
-        Format::Csv | Format::Tsv | Format::Txt => text::read(&source, format)?,
-    };
-    let (rows, cols) = (table.matrix.rows(), table.matrix.cols());
-    if rows == 0 || cols == 0 {
-        return Err(klnmf::Error::Empty { rows, cols }.into());
+    if layer.is_some() && format != Format::H5ad {
+        return Err(Fault::content("only .h5ad files have layers: leave out --layer"));
     }
-    Ok(table)
+    match format {
+        Format::Npy => npy::read(&source),
+        Format::Npz => archive::read(&source),
+        Format::Mtx => mtx::read(&source),
+        Format::Csv | Format::Tsv | Format::Txt => text::read(&source, format),
+        Format::H5ad => anndata::Cells::open(&source, layer)?.table(),
+        Format::H5 => tenx::Counts::open(&source)?.table(),
+    }
 }

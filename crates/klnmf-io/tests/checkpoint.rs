@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use klnmf::{Mat, Problem, Settings, Solver};
-use klnmf_io::{Checkpoint, fingerprint, read_checkpoint, write_checkpoint};
+use klnmf_io::{Checkpoint, data_hash_text, fingerprint, read_checkpoint, write_checkpoint};
 use std::fs;
 use std::ops::ControlFlow;
 
@@ -15,18 +15,18 @@ fn settings(solver: Solver) -> Settings {
     Settings { solver, rho, tol: 0.0, max_iter: 40, ..Settings::default() }
 }
 
+/// The fingerprint of a matrix.
+fn of(v: &Mat<f64>) -> String {
+    fingerprint::<f64>(&data_hash_text(v.into()), false)
+}
+
 /// A checkpoint after so many rounds.
 fn checkpoint(v: &Mat<f64>, settings: &Settings, rounds: usize) -> Checkpoint {
     let problem = Problem::new(v, 1).unwrap();
     let (w, h) = problem.init(3, settings).unwrap();
     let mut run = problem.run(w, h, settings).unwrap();
     (0..rounds).for_each(|_| run.advance());
-    Checkpoint {
-        state: run.state(),
-        shape: (v.rows(), v.cols()),
-        fingerprint: fingerprint(v.into()),
-        given: 2,
-    }
+    Checkpoint { state: run.state(), shape: (v.rows(), v.cols()), fingerprint: of(v), given: 2 }
 }
 
 /// Infinities, which states have before the first round, and all bits of every solver survive the file.
@@ -57,15 +57,18 @@ fn every_solver_continues_from_a_file() {
 fn another_matrix_or_rank_is_named() {
     let v = data();
     let stored = checkpoint(&v, &settings(Solver::Mu), 2);
-    assert_eq!(stored.difference((&v).into(), None), None);
-    assert_eq!(stored.difference((&v).into(), Some(3)), None);
-    let told = |v: &Mat<f64>, rank| stored.difference(v.into(), rank).unwrap();
+    let difference = |v: &Mat<f64>, rank| stored.difference((v.rows(), v.cols()), &of(v), rank);
+    assert_eq!(difference(&v, None), None);
+    assert_eq!(difference(&v, Some(3)), None);
+    let told = |v: &Mat<f64>, rank| difference(v, rank).unwrap();
     assert!(told(&v, Some(4)).contains("rank is 3, not 4"));
     // The sum is the same, so that only the places tell them apart.
     let turned = Mat::from_fn(12, 17, |i, j| v[(11 - i, j)]);
     assert!(told(&turned, None).contains("numbers of V"));
     assert!(told(&v.transpose(), None).contains("its V is 12 × 17, and this one is 17 × 12"));
-    assert!(stored.difference((&v.cast::<f32>()).into(), None).is_some());
+    let hash = data_hash_text((&v).into());
+    assert!(stored.difference((12, 17), &fingerprint::<f32>(&hash, false), None).is_some());
+    assert!(stored.difference((12, 17), &fingerprint::<f64>(&hash, true), None).is_some());
 }
 
 #[test]

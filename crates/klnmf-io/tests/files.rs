@@ -3,7 +3,9 @@
 mod common;
 
 mod checkpoint;
+mod convert;
 mod hash;
+mod hdf5;
 mod hostile;
 mod model;
 mod mtx;

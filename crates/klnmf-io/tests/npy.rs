@@ -140,8 +140,8 @@ fn peeking() {
 #[test]
 fn names_and_paths() {
     assert!(message(read::<f64>(&fixture("missing.npy"))).starts_with("cannot read "));
-    let unknown = "unknown file format: the name must end in .npy, .npz, .mtx, .csv, .tsv or .txt; all but .npz may end \
-                   in .gz after that";
+    let unknown = "unknown file format: the name must end in .npy, .npz, .mtx, .csv, .tsv, .txt, .h5ad or .h5; \
+                   text and .npy may end in .gz after that";
     assert_eq!(refused("a.xlsx", b""), format!("a.xlsx: {unknown}"));
     assert_eq!(refused("a.gz", b""), format!("a.gz: {unknown}"));
     assert_eq!(refused("a\nb", b""), format!("a\\nb: {unknown}"));

@@ -3,6 +3,7 @@
 //! A generic function is compiled again in every crate that calls it. A method of `f32` or `f64` is not, so
 //! the generic functions of the interface only forward to these.
 
+use crate::block::Lines;
 use crate::decompose::{DecomposeSettings, Decomposer, Decomposition};
 use crate::matrix::{Matrix, Sparse};
 use crate::solver::method::{HalfStep, Pair};
@@ -31,6 +32,8 @@ macro_rules! compiled {
 
 compiled! {
     problem<'a>(v: Matrix<'a, Self>, threads: usize) -> Result<Problem<'a, Self>> = Problem::prepare;
+    streamed<'a>(columns: &'a dyn Lines, rows: &'a dyn Lines, threads: usize)
+        -> Result<Problem<'a, Self>> = Problem::stream;
     init<'a>(problem: &Problem<'a, Self>, rank: usize, settings: &Settings)
         -> Result<(Mat<Self>, Mat<Self>)> = crate::init::start;
     run<'a>(problem: &'a Problem<'_, Self>, factors: Pair<Self>, settings: &'a Settings, state: Option<&State>)
@@ -46,6 +49,12 @@ compiled! {
         settings: &DecomposeSettings,
         progress: &(dyn Fn(usize) + Sync)
     ) -> Result<Decomposition<Self>> = Decomposer::solve;
+    decompose_lines<'a>(
+        decomposer: &Decomposer<Self>,
+        columns: &'a dyn Lines,
+        settings: &DecomposeSettings,
+        progress: &(dyn Fn(usize) + Sync)
+    ) -> Result<Decomposition<Self>> = Decomposer::solve_lines;
     sort_lines<'a>(matrix: &'a mut Sparse<Self>) -> () = Sparse::make_canonical;
     reordered<'a>(view: Matrix<'a, Self>) -> Result<Sparse<Self>> = Sparse::reorder;
     half_step<'a>(name: &'a str) -> Option<&'static dyn HalfStep<Self>> = solver::half_step;

@@ -110,6 +110,9 @@ pub enum Error {
         /// Its bytes.
         bytes: u128,
     },
+    /// Data outside memory that could not be read: what happened and what to do.
+    #[error("{0}")]
+    Unreadable(String),
     /// Threads that the operating system could not start.
     #[error("cannot start {threads} threads: {why}")]
     Threads {

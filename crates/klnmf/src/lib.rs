@@ -115,6 +115,7 @@ mod topics;
 mod worker;
 
 pub use algorithm_1::{Algorithm1, Values, algorithm_1};
+pub use block::{LineBuffer, Lines};
 pub use certificate::{Certificate, certificate, check_factors};
 pub use decompose::{ColumnInfo, DecomposeSettings, Decomposer, Decomposition, Stages, decompose};
 pub use error::{Entry, Error, Result};

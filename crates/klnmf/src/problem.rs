@@ -1,6 +1,8 @@
 //! The data V of a problem, checked and summed, by columns and by rows.
 
-use crate::block::{Blocks, ColumnData, DictionaryParts, HalfProblem, Nonzero, Storage, Terms};
+use crate::block::{
+    Blocks, ColumnData, DictionaryParts, Failure, HalfProblem, Lines, Nonzero, Storage, Streamed, Terms,
+};
 use crate::certificate::{Certificate, Certifier, check_factor, check_factors_of};
 use crate::factorize::{Info, Settings, Solution};
 use crate::matrix::Matrix;
@@ -33,6 +35,8 @@ pub struct Problem<'v, T: Scalar> {
     /// ΣV.
     pub(crate) sum: f64,
     pub(crate) nonzero: Nonzero,
+    /// What went wrong while V was read, if it is not in memory.
+    failure: Failure,
     /// The precision of the factors.
     precision: PhantomData<T>,
 }
@@ -59,7 +63,37 @@ impl<'v, T: Scalar> Problem<'v, T> {
         if !sum.is_finite() {
             return Err(Error::SumOverflow);
         }
-        Ok(Self { pool, halves, sum, nonzero, precision: PhantomData })
+        Ok(Self { pool, halves, sum, nonzero, failure: Failure::default(), precision: PhantomData })
+    }
+
+    /// A problem whose V is outside memory, by columns and by rows. The results have the same bits as in memory.
+    ///
+    /// Both are read once here, to check and to sum them. If a later reading fails, the work ends with
+    /// [`Error::Unreadable`]; a caller of [`Problem::run`] asks [`Problem::check`].
+    pub fn from_lines(columns: &'v dyn Lines, rows: &'v dyn Lines, threads: usize) -> Result<Self> {
+        T::streamed(columns, rows, threads)
+    }
+
+    pub(crate) fn stream(columns: &'v dyn Lines, rows: &'v dyn Lines, threads: usize) -> Result<Self> {
+        let ((m, n), failure) = (columns.shape(), Failure::default());
+        if n == 0 || m == 0 {
+            return Err(Error::Empty { rows: n, cols: m });
+        }
+        if rows.shape() != (n, m) || rows.is_sparse() != columns.is_sparse() {
+            return Err(Error::Shape("the rows and the columns are not those of one matrix".into()));
+        }
+        let pool = Pool::new(threads)?;
+        let columns = Streamed::<T>::new(&pool, columns, failure.clone(), |col, row| (row, col))?;
+        let rows = Streamed::<T>::new(&pool, rows, failure.clone(), |row, col| (row, col))?;
+        if Blocks::<f64>::nonzero(&columns) != Blocks::<f64>::nonzero(&rows) {
+            return Err(Error::Shape("the rows and the columns have different entries".into()));
+        }
+        Ok(Self { failure, ..Self::of(pool, [Box::new(columns), Box::new(rows)])? })
+    }
+
+    /// Fails if V could not be read at some time since the problem was made. Results are then worthless.
+    pub fn check(&self) -> Result<()> {
+        self.failure.get().map_or(Ok(()), |why| Err(why.clone()))
     }
 
     /// The data of the half-steps on one factor: V for H, Vᵀ for W.
@@ -100,7 +134,8 @@ impl<'v, T: Scalar> Problem<'v, T> {
         let (w, h) = self.init(rank, settings)?;
         // Without a callback, certificates are needed only to test the tolerance.
         let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };
-        self.run(w, h, &settings)?.sort_from(0).to_end(|_| ControlFlow::Continue(()))
+        let found = self.run(w, h, &settings)?.sort_from(0).to_end(|_| ControlFlow::Continue(()));
+        self.check().and(found)
     }
 
     /// [`factorize_from`](crate::factorize_from) for this V.
@@ -111,7 +146,8 @@ impl<'v, T: Scalar> Problem<'v, T> {
         settings: &Settings,
         watch: impl FnMut(&Info) -> ControlFlow<()>,
     ) -> Result<Solution<T>> {
-        self.run(w, h, settings)?.to_end(watch)
+        let found = self.run(w, h, settings)?.to_end(watch);
+        self.check().and(found)
     }
 
     /// A run from given factors, which the caller advances.

@@ -18,4 +18,5 @@ mod resume;
 mod solvers;
 mod stages;
 mod stopping;
+mod streamed;
 mod topics;

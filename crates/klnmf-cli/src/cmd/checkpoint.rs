@@ -4,7 +4,7 @@ use super::{Output, parse_seconds};
 use crate::outputs;
 use anyhow::bail;
 use clap::Args;
-use klnmf::{Matrix, Run, Scalar};
+use klnmf::{Run, Scalar};
 use klnmf_io::{Checkpoint, Target};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -33,13 +33,14 @@ impl Checkpoints {
     }
 
     /// Fails if the state belongs to another V or rank.
-    pub fn check<T: Scalar>(
+    pub fn check(
         &self,
         stored: &Checkpoint,
-        v: Matrix<'_, T>,
+        shape: (usize, usize),
+        fingerprint: &str,
         rank: Option<usize>,
     ) -> anyhow::Result<()> {
-        match (stored.difference(v, rank), &self.resume) {
+        match (stored.difference(shape, fingerprint, rank), &self.resume) {
             (Some(what), Some(path)) => bail!("cannot continue {}: {what}", path.display()),
             _ => Ok(()),
         }
@@ -52,14 +53,14 @@ impl Checkpoints {
     }
 
     /// The writer of a run whose result has `given` parts first.
-    pub fn saver<'a, T: Scalar>(
+    pub fn saver<'a>(
         &'a self,
-        v: Matrix<'_, T>,
+        shape: (usize, usize),
+        fingerprint: String,
         given: usize,
         output: &'a Output,
     ) -> Option<Saver<'a>> {
         let path = self.checkpoint.as_deref().or(self.resume.as_deref())?;
-        let (shape, fingerprint) = ((v.rows(), v.cols()), klnmf_io::fingerprint(v));
         Some(Saver { path, every: self.every, last: Instant::now(), shape, fingerprint, given, output })
     }
 }

@@ -1,7 +1,7 @@
 //! `klnmf decompose`: the weights of V for given parts.
 
 use super::{Data, Output, Precision, metadata, parse_seconds, thread_count};
-use crate::{input, interrupt, outputs, progress, summary};
+use crate::{disk, input, interrupt, outputs, progress, summary};
 use anyhow::{anyhow, bail};
 use clap::Args;
 use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Status};
@@ -85,7 +85,11 @@ impl Decompose {
         outputs::check_model_name("--out", &self.out())?;
         interrupt::nothing_to_save();
         self.output.tell(|| format!("reading {}", self.data.path.display()));
-        let table = input::read::<T>(&self.data)?;
+        let folder = disk::open(&self.data, disk::parts_in(&self.dictionary), &self.output)?;
+        let table = match &folder {
+            Some(folder) => disk::outline::<T>(&self.data, folder)?,
+            None => input::read::<T>(&self.data)?,
+        };
         let v = table.matrix.view();
         let Dictionary { w, parts, rows } = self.dictionary(&table)?;
         input::check_memory(&self.data.path, v, w.cols(), self.data.threads, 0)?;
@@ -94,7 +98,11 @@ impl Decompose {
         let begun = Instant::now();
         let found = Decomposer::new(&w, settings.threads).and_then(|w| {
             interrupt::something_to_save();
-            w.decompose_with(v, &settings, &|done| bar.set_position(done as u64))
+            let progress = |done| bar.set_position(done as u64);
+            match &folder {
+                Some(folder) => w.decompose_lines(disk::halves(&self.data, folder)[0], &settings, &progress),
+                None => w.decompose_with(v, &settings, &progress),
+            }
         });
         let seconds = begun.elapsed().as_secs_f64();
         bar.finish_and_clear();
@@ -103,7 +111,12 @@ impl Decompose {
             onto_simplex(&mut found.h);
         }
         self.output.tell(|| format!("writing {}", self.out().display()));
-        let mut facts = self.facts(&found, &table, seconds);
+        let (nnz, (sum, hash)) = match &folder {
+            Some(folder) => (folder.nonzero, disk::scan::<T>(&self.data, folder)?),
+            None => (v.nnz() as u64, (v.sum(), klnmf_io::data_hash_text(v))),
+        };
+        let mut facts = self.facts(&found, &table, (nnz, sum), seconds);
+        facts.insert("data_hash".into(), json!(hash));
         self.write(&table, w, parts, &found, &facts, command)?;
         facts.insert("command".into(), json!(command));
         self.tell(&found, &table, rows.is_some(), facts)?;
@@ -152,10 +165,11 @@ impl Decompose {
         &self,
         found: &Decomposition<T>,
         table: &Table<T>,
+        (nnz, sum): (u64, f64),
         seconds: f64,
     ) -> Map<String, Value> {
         let v = table.matrix.view();
-        let (sum, gap) = (v.sum(), found.gap());
+        let gap = found.gap();
         let object = json!({
             "status": summary::status(found.status),
             "iterations": found.columns.iter().map(|c| c.iterations).max().unwrap_or(0),
@@ -166,7 +180,7 @@ impl Decompose {
             "sum": sum,
             "rank": found.h.rows(),
             "shape": [v.rows(), v.cols()],
-            "nnz": v.nnz(),
+            "nnz": nnz,
             "precision": T::NAME,
             "threads": thread_count(self.data.threads),
             "unconverged": found.unconverged(),
@@ -191,11 +205,7 @@ impl Decompose {
         let model = Model {
             w,
             h: found.h.clone(),
-            metadata: metadata(
-                facts,
-                command,
-                json!({ "tol": self.tol, "data_hash": klnmf_io::data_hash_text(table.matrix.view()) }),
-            ),
+            metadata: metadata(facts, command, json!({ "tol": self.tol })),
             row_names: table.row_names.clone(),
             col_names: table.col_names.clone(),
             part_names: parts,

@@ -2,11 +2,11 @@
 
 use super::checkpoint::Checkpoints;
 use super::{Data, Output, Precision, metadata, note_rank, parse_seconds, solvers, thread_count, trace};
-use crate::{input, interrupt, outputs, progress, summary};
+use crate::{disk, input, interrupt, outputs, progress, summary};
 use anyhow::{Context, bail};
 use clap::Args;
 use klnmf::{Info, Init, Mat, Matrix, Problem, Scalar, Settings, Solution, Solver, Status};
-use klnmf_io::{Checkpoint, Model, Table, Target};
+use klnmf_io::{Checkpoint, Folder, Model, Table, Target};
 use klnmf_report::Report;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
@@ -121,15 +121,30 @@ impl Factorize {
         outputs::check(&self.data.files(), &self.outputs(), self.force)?;
         outputs::check_model_name("--out", &self.out())?;
         self.output.tell(|| format!("reading {}", self.data.path.display()));
-        let table = input::read::<T>(&self.data)?;
+        let rank =
+            self.rank.unwrap_or_else(|| disk::parts_in(Path::new(self.init.as_deref().unwrap_or_default())));
+        let folder = disk::open(&self.data, rank, &self.output)?;
+        let table = match &folder {
+            Some(folder) => disk::outline::<T>(&self.data, folder)?,
+            None => input::read::<T>(&self.data)?,
+        };
         let v = table.matrix.view();
         if let Some(rank) = self.rank {
             input::about(&self.data, klnmf::check_rank(v, rank))?;
             input::check_memory(&self.data.path, v, rank, self.data.threads, 0)?;
         }
-        let Start { problem, factors, given } = self.start(&table, &settings, stored.as_ref())?;
+        let (hash, sparse) = match &folder {
+            Some(folder) => (disk::scan::<T>(&self.data, folder)?.1, folder.is_sparse()),
+            None => (klnmf_io::data_hash_text(v), v.is_sparse()),
+        };
+        let (shape, fingerprint) = ((v.rows(), v.cols()), klnmf_io::fingerprint::<T>(&hash, sparse));
+        if let Some(stored) = &stored {
+            self.checkpoints.check(stored, shape, &fingerprint, self.rank)?;
+        }
+        let Start { problem, factors, given } =
+            self.start(&table, folder.as_ref(), &settings, stored.as_ref())?;
         if let Some((_, h)) = &factors {
-            note_rank(&self.output, (v.rows(), v.cols()), h.rows());
+            note_rank(&self.output, shape, h.rows());
         }
 
         let bar = progress::bar(self.max_iter, self.output.quiet);
@@ -140,7 +155,7 @@ impl Factorize {
             (None, None) => unreachable!("a start has factors or a state"),
         };
         let run = input::about(&self.data, run)?.sort_from(given);
-        let mut saver = self.checkpoints.saver(v, given, &self.output);
+        let mut saver = self.checkpoints.saver(shape, fingerprint, given, &self.output);
         interrupt::something_to_save();
         let solution = run.to_end_with(|run| {
             if run.shows() {
@@ -149,19 +164,24 @@ impl Factorize {
                 trace.push(*run.info());
             }
             // The state is saved before the run ends, because the end scales the factors.
-            let stop = interrupt::flag().load(Ordering::Relaxed);
+            let stop = interrupt::flag().load(Ordering::Relaxed) || problem.check().is_err();
             saver.iter_mut().for_each(|saver| saver.save(run, stop || run.ended().is_some()));
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         bar.finish_and_clear();
+        problem.check()?;
         drop(problem);
         let solution = input::about(&self.data, solution)?;
 
         self.output.tell(|| format!("writing {}", self.out().display()));
         let mut facts = self.facts(&solution, v);
+        facts.insert("data_hash".into(), json!(hash));
+        if let Some(folder) = &folder {
+            facts.insert("nnz".into(), json!(folder.nonzero));
+        }
         self.write(&table, &solution, &trace, &facts, command)?;
         facts.insert("command".into(), json!(command));
-        self.tell(&solution, v, facts)?;
+        self.tell(&solution, v, sparse, facts)?;
         Ok(if solution.status == Status::Stopped {
             ExitCode::from(interrupt::EXIT_CODE)
         } else {
@@ -200,13 +220,15 @@ impl Factorize {
     fn start<'v, T: Scalar>(
         &self,
         table: &'v Table<T>,
+        folder: Option<&'v Folder>,
         settings: &Settings,
         stored: Option<&Checkpoint>,
     ) -> anyhow::Result<Start<'v, T>> {
         let v = table.matrix.view();
-        let prepare = || input::about(&self.data, Problem::new(v, settings.threads));
+        let in_memory = || Problem::new(v, settings.threads);
+        let on_disk = |folder| disk::problem(&self.data, folder);
+        let prepare = || input::about(&self.data, folder.map_or_else(in_memory, on_disk));
         if let Some(stored) = stored {
-            self.checkpoints.check(stored, v, self.rank)?;
             return Ok(Start { problem: prepare()?, factors: None, given: stored.given });
         }
         let given = match self.init.as_deref() {
@@ -279,7 +301,6 @@ impl Factorize {
                 json!({
                     "init": self.init.as_deref().unwrap_or("random"),
                     "tol": self.tol,
-                    "data_hash": klnmf_io::data_hash_text(table.matrix.view()),
                 }),
             ),
             row_names: rows.clone(),
@@ -331,11 +352,12 @@ impl Factorize {
         &self,
         solution: &Solution<T>,
         v: Matrix<'_, T>,
+        sparse: bool,
         facts: Map<String, Value>,
     ) -> anyhow::Result<()> {
         self.output.print(facts, |facts| {
             let info = &solution.info;
-            let storage = if v.is_sparse() { "sparse" } else { "dense" };
+            let storage = if sparse { "sparse" } else { "dense" };
             let mut text =
                 format!("V            {} × {}, {storage}, sum {:.6e}\n", v.rows(), v.cols(), info.sum);
             text += &format!(

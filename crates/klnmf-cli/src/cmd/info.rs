@@ -24,6 +24,9 @@ Examples:
 pub struct Info {
     /// File with a matrix or a model
     file: PathBuf,
+    /// Layer of an .h5ad file to look at instead of X; raw stands for its raw/X
+    #[arg(long, value_name = "NAME")]
+    layer: Option<String>,
     #[command(flatten)]
     names: Names,
     /// Number of parts to compute the memory for
@@ -55,6 +58,9 @@ impl Info {
         found.row_names |= rows.is_some();
         found.col_names |= cols.is_some();
         let mut facts = Map::new();
+        if !found.layers.is_empty() {
+            facts.insert("layers".into(), json!(found.layers));
+        }
         facts.insert("kind".into(), json!(found.kind));
         facts.insert("shape".into(), found.shape.map_or(Value::Null, |(n, m)| json!([n, m])));
         facts.insert("stored".into(), json!(found.stored));
@@ -67,7 +73,7 @@ impl Info {
                 "metadata".into(),
                 serde_json::from_str(&metadata).unwrap_or(Value::String(metadata)),
             );
-        } else if found.shape.is_some() {
+        } else if found.shape.is_some() || self.layer.is_some() {
             match self.precision {
                 Precision::F32 => self.look_inside::<f32>(&mut facts)?,
                 _ => self.look_inside::<f64>(&mut facts)?,
@@ -83,8 +89,13 @@ impl Info {
 
     /// Reads the matrix for the facts that depend on its entries.
     fn look_inside<T: Scalar>(&self, facts: &mut Map<String, Value>) -> anyhow::Result<()> {
-        let table = klnmf_io::read::<T>(&self.file)?;
+        let table = klnmf_io::read_layer::<T>(&self.file, self.layer.as_deref())?;
         let v = table.matrix.view();
+        if let Some(layer) = &self.layer {
+            facts.insert("layer".into(), json!(layer));
+            facts.insert("shape".into(), json!([v.rows(), v.cols()]));
+            facts.insert("stored".into(), json!(v.stored()));
+        }
         let (empty_rows, empty_cols) = v.empty();
         facts.insert("nnz".into(), json!(v.nnz()));
         facts.insert("sum".into(), summary::number(v.sum()));
@@ -110,8 +121,15 @@ impl Info {
     fn text(&self, found: &Summary, facts: &Map<String, Value>) -> String {
         let mut lines = vec![("kind".to_owned(), found.kind.clone())];
         let mut line = |key: &str, text: String| lines.push((key.to_owned(), text));
-        if let Some((n, m)) = found.shape {
+        if let Some(layer) = &self.layer {
+            line("layer", layer.clone());
+        }
+        let shape: Option<(u64, u64)> = serde_json::from_value(facts["shape"].clone()).unwrap_or_default();
+        if let Some((n, m)) = shape {
             line("shape", format!("{n} × {m}"));
+        }
+        if !found.layers.is_empty() {
+            line("layers", found.layers.join(", "));
         }
         if let Some(dtype) = &found.dtype {
             line("numbers", dtype.clone());
@@ -122,7 +140,7 @@ impl Info {
             (false, true) => line("names", "of columns".into()),
             (false, false) => {}
         }
-        if let (Some(nnz), Some((n, m))) = (facts.get("nnz").and_then(Value::as_u64), found.shape) {
+        if let (Some(nnz), Some((n, m))) = (facts.get("nnz").and_then(Value::as_u64), shape) {
             line("non-zero", format!("{nnz} ({} %)", six(100.0 * nnz as f64 / (n as f64 * m as f64))));
             line("sum", shown(&facts["sum"]));
             line("data_hash", shown(&facts["data_hash"]));

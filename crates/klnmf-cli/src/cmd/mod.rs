@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod completions;
+mod convert;
 mod decompose;
 mod demo;
 mod factorize;
@@ -14,7 +15,7 @@ mod topics;
 mod trace;
 
 use crate::names::Names;
-use crate::{command_line, summary};
+use crate::{command_line, disk, summary};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
@@ -31,7 +32,9 @@ use std::process::ExitCode;
 /// could still gain; another start may end lower.
 ///
 /// Files: .npy, .npz (numpy, scipy.sparse), .mtx, .csv, .tsv, .txt; all but .npz also gzipped, with .gz after
-/// the name.
+/// the name. Single cells: .h5ad (AnnData), .h5 (10x Genomics), and folders with matrix.mtx.gz. These are read
+/// as genes × cells with their names, so they need no --transpose. Data larger than memory stay on disk: see
+/// klnmf convert.
 #[derive(Parser)]
 #[command(name = "klnmf", version, max_term_width = 110, after_help = FIRST)]
 struct Cli {
@@ -54,6 +57,7 @@ enum Verb {
     Topics(topics::Topics),
     Separate(separate::Separate),
     Info(info::Info),
+    Convert(convert::Convert),
     Demo(demo::Demo),
     Reproduce(reproduce::Reproduce),
     Completions(completions::Completions),
@@ -76,6 +80,7 @@ pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyh
         Verb::Topics(verb) => verb.run(&command),
         Verb::Separate(verb) => verb.run(),
         Verb::Info(verb) => verb.run(),
+        Verb::Convert(verb) => verb.run(),
         Verb::Demo(verb) => verb.run(),
         Verb::Reproduce(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(program),
@@ -86,9 +91,13 @@ pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyh
 /// The data and how to read them: the same for every verb that reads V.
 #[derive(Args)]
 pub struct Data {
-    /// The matrix V: .npy, .npz, .mtx, .csv, .tsv or .txt; rows are features, columns are samples
+    /// The matrix V: .npy, .npz, .mtx, .csv, .tsv or .txt; rows are features, columns are samples. Also .h5ad,
+    /// 10x .h5 and 10x folders, whose cells are the samples
     #[arg(value_name = "V")]
     pub path: PathBuf,
+    /// Layer of an .h5ad file to read instead of X; raw stands for its raw/X
+    #[arg(long, value_name = "NAME")]
+    pub layer: Option<String>,
     /// Transpose the file, which holds samples × features
     #[arg(long)]
     pub transpose: bool,
@@ -101,6 +110,10 @@ pub struct Data {
     /// Number of threads; 0 means one per core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub threads: usize,
+    /// Memory that may be used, such as 4GiB. If V does not fit, it is converted once into a folder beside the
+    /// file and stays on disk; the result is the same [default: the free memory]
+    #[arg(long, value_name = "SIZE", value_parser = disk::parse_bytes)]
+    pub memory: Option<u64>,
 }
 
 impl Data {

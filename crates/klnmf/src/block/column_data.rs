@@ -74,15 +74,10 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
             Source::Sparse(v) => v.into(),
         }
     }
-
-    /// The sums of the columns.
-    pub fn sums(&self) -> &[f64] {
-        &self.sums
-    }
 }
 
 /// The entries that are not zero.
-fn nonzero<T: Scalar>(values: &[T]) -> Nonzero {
+pub fn nonzero<T: Scalar>(values: &[T]) -> Nonzero {
     let (mut count, mut least, mut most) = (0, T::INFINITY, T::ZERO);
     for x in values {
         let positive = *x > T::ZERO;

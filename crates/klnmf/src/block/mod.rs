@@ -16,12 +16,14 @@ mod half_problem;
 #[cfg(test)]
 #[path = "../../tests/unit/masked.rs"]
 mod masked;
+mod streamed;
 mod work;
 
 pub use column_data::ColumnData;
 pub use dictionary::{Dictionary, DictionaryParts, Terms};
 pub use gather::Gather;
 pub use half_problem::HalfProblem;
+pub use streamed::{Failure, LineBuffer, Lines, Streamed};
 pub use work::{Load, Work, workspace_bytes};
 
 use crate::Scalar;

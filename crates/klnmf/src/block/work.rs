@@ -1,7 +1,7 @@
 //! The workspace of a thread.
 
 use super::column_data::{gathered_rows, panel_width};
-use super::{Evidence, Gather, MOST_BLOCKS, MOST_COLUMNS, TILE_ROWS, padded};
+use super::{Evidence, Gather, LineBuffer, MOST_BLOCKS, MOST_COLUMNS, TILE_ROWS, padded};
 use crate::Scalar;
 use crate::kernel::Aligned;
 use crate::solver::active::Active;
@@ -14,6 +14,8 @@ pub struct Load<S> {
     /// c of every column, for a storage with weighted entries. The two storages here have none.
     #[allow(dead_code)]
     pub c: Vec<S>,
+    /// Lines that were read from outside memory.
+    pub lines: LineBuffer,
 }
 
 /// A thread's memory for a method. Unused arrays stay untouched zero pages and cost nothing.

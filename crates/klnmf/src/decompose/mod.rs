@@ -12,7 +12,8 @@ mod newton_sweeps;
 mod primal_dual;
 
 use crate::block::{
-    Block, ColumnData, Dictionary, DictionaryParts, HalfProblem, Layout, MOST_BLOCKS, Terms, Work,
+    Block, Blocks, ColumnData, Dictionary, DictionaryParts, Failure, HalfProblem, Layout, Lines, MOST_BLOCKS,
+    Streamed, Terms, Work,
 };
 use crate::certificate::check_factor;
 use crate::cost::non_negative;
@@ -195,6 +196,34 @@ impl<T: Scalar> Decomposer<T> {
         T::decompose(self, v.into(), settings, progress)
     }
 
+    /// [`Decomposer::decompose_with`] for a V outside memory, given by its columns.
+    pub fn decompose_lines(
+        &self,
+        columns: &dyn Lines,
+        settings: &DecomposeSettings,
+        progress: &(dyn Fn(usize) + Sync),
+    ) -> Result<Decomposition<T>> {
+        T::decompose_lines(self, columns, settings, progress)
+    }
+
+    pub(crate) fn solve_lines(
+        &self,
+        columns: &dyn Lines,
+        settings: &DecomposeSettings,
+        progress: &(dyn Fn(usize) + Sync),
+    ) -> Result<Decomposition<T>> {
+        settings.validate()?;
+        self.check_shape((columns.shape().1, columns.shape().0))?;
+        let data = Streamed::<T>::new(&self.pool, columns, Failure::default(), |col, row| (row, col))?;
+        if !self.zero_rows.is_empty()
+            && let Some((row, col, value)) = data.first_at(&self.zero_rows)
+        {
+            return Err(Error::ZeroRow(Entry { row, col, value }));
+        }
+        let found = self.solve_blocks(&data, settings, progress);
+        data.check().and(found)
+    }
+
     pub(crate) fn solve(
         &self,
         v: Matrix<'_, T>,
@@ -203,12 +232,19 @@ impl<T: Scalar> Decomposer<T> {
     ) -> Result<Decomposition<T>> {
         settings.validate()?;
         self.check(v)?;
-        let (m, r) = (v.cols(), self.wt.rows());
-        let data = ColumnData::new(&self.pool, v)?;
-        if !data.sums().iter().sum::<f64>().is_finite() {
+        self.solve_blocks(ColumnData::new(&self.pool, v)?.blocks(), settings, progress)
+    }
+
+    fn solve_blocks(
+        &self,
+        blocks: &dyn Blocks<f64>,
+        settings: &DecomposeSettings,
+        progress: &(dyn Fn(usize) + Sync),
+    ) -> Result<Decomposition<T>> {
+        let (m, r) = (blocks.shape().1, self.wt.rows());
+        if !blocks.sums().iter().sum::<f64>().is_finite() {
             return Err(Error::SumOverflow);
         }
-        let blocks = data.blocks::<f64>();
         let half = HalfProblem::sharing(blocks, &self.pool, PARTS, self.layout(blocks.gathers()));
         let mut h = Mat::<T>::try_zeros(r, m)?;
         let mut columns = vec![ColumnInfo::default(); m];
@@ -233,16 +269,23 @@ impl<T: Scalar> Decomposer<T> {
         Ok(Decomposition { h, columns, status })
     }
 
-    /// Checks shapes and values, and that every positive entry has a non-zero row in the dictionary.
-    fn check(&self, v: Matrix<'_, T>) -> Result<()> {
-        v.check_not_empty()?;
+    /// Checks that V is not empty and has as many rows as the dictionary.
+    fn check_shape(&self, (rows, cols): (usize, usize)) -> Result<()> {
+        if rows == 0 || cols == 0 {
+            return Err(Error::Empty { rows, cols });
+        }
         let (n, r) = (self.wt.cols(), self.wt.rows());
-        if n != v.rows() || r == 0 {
+        if n != rows || r == 0 {
             return Err(Error::Shape(format!(
-                "V has {} rows, so the dictionary must have as many and at least one column; it is {n} × {r}",
-                v.rows(),
+                "V has {rows} rows, so the dictionary must have as many and at least one column; it is {n} × {r}"
             )));
         }
+        Ok(())
+    }
+
+    /// Checks shapes and values, and that every positive entry has a non-zero row in the dictionary.
+    fn check(&self, v: Matrix<'_, T>) -> Result<()> {
+        self.check_shape((v.rows(), v.cols()))?;
         self.pool.run(|| v.check_entries())?;
         if self.zero_rows.is_empty() {
             return Ok(());

@@ -1,0 +1,45 @@
+//! Files of single cells from the outside.
+
+use crate::common::Place;
+use std::io::Read;
+use std::path::Path;
+
+/// Puts a fixture of the readers into the folder.
+pub fn fixture(place: &Place, name: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../klnmf-io/tests/fixtures/hdf5");
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path.join(format!("{name}.gz"))).unwrap();
+    flate2::read::GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    place.write(name, bytes);
+}
+
+#[test]
+fn cells_are_samples_and_need_no_transposition() {
+    let place = Place::new();
+    fixture(&place, "csr_gzip.h5ad");
+    let found = place.json("factorize csr_gzip.h5ad --rank 2");
+    assert_eq!(found["shape"], serde_json::json!([3, 4]));
+    let model = klnmf_io::read_model::<f64>(&place.path("model.npz")).unwrap();
+    assert_eq!(model.row_names.unwrap(), ["GATA1", "gêne", "CD3E"]);
+    assert_eq!(model.col_names.unwrap()[3], "AAGT-1");
+    let sum = |line: &str| place.json(line)["sum"].as_f64().unwrap();
+    let x = sum("decompose csr_gzip.h5ad --dictionary model.npz");
+    assert_eq!(sum("decompose csr_gzip.h5ad --layer counts --dictionary model.npz"), 2.0 * x);
+}
+
+#[test]
+fn info_lists_layers() {
+    let place = Place::new();
+    fixture(&place, "csc_lzf.h5ad");
+    fixture(&place, "without_x.h5ad");
+    let text = place.ok("info csc_lzf.h5ad");
+    assert!(text.contains("shape     3 × 4\n") && text.contains("layers    counts, raw\n"), "{text}");
+    assert_eq!(place.json("info csc_lzf.h5ad --layer raw")["shape"], serde_json::json!([4, 4]));
+    assert!(place.ok("info without_x.h5ad").contains("layers  counts\n"));
+    place.fails("factorize without_x.h5ad --rank 1", 1, &["no matrix X", "--layer counts"]);
+    place.fails(
+        "info csc_lzf.h5ad --layer x",
+        1,
+        &["there is no layer \"x\"", "--layer counts or --layer raw"],
+    );
+}

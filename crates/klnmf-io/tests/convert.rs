@@ -1,0 +1,151 @@
+//! Conversion into a folder of packed lines: the same matrix, the same bits of a factorisation, and no half results.
+
+use crate::common::*;
+use crate::hdf5::unpacked;
+use klnmf::{Problem, Scalar, Settings, Solver};
+use klnmf_io::{Folder, Stored, Table, convert, peek, read, read_layer};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A sparse matrix in MatrixMarket, in no order, with one entry given twice.
+fn market(rows: usize, cols: usize) -> String {
+    let place = |n: usize| (n * 7919 % rows + 1, n * 104_729 % cols + 1);
+    let mut entries: Vec<_> = (0..rows * cols / 5).map(place).collect();
+    entries.sort();
+    entries.dedup();
+    entries.push(entries[3]);
+    entries.sort_by_key(|(i, j)| (i * 31 + j * 17) % 101);
+    let lines = entries.iter().map(|(i, j)| format!("{i} {j} {}\n", (i * j) % 7 + 1));
+    let count = entries.len();
+    format!(
+        "%%MatrixMarket matrix coordinate integer general\n{rows} {cols} {count}\n{}",
+        lines.collect::<String>()
+    )
+}
+
+fn converted(path: &Path, layer: Option<&str>, memory: u64) -> PathBuf {
+    let to = path.with_extension(format!("{memory}.klnmf"));
+    convert(path, layer, &to, memory).unwrap();
+    to
+}
+
+fn bits<T: Scalar>(table: &Table<T>) -> Vec<(usize, usize, u64)> {
+    let mut entries: Vec<_> =
+        table.matrix.view().entries().map(|(i, j, x)| (i, j, x.to_f64().to_bits())).collect();
+    entries.sort();
+    entries
+}
+
+fn same(path: &Path, layer: Option<&str>, memory: u64) {
+    let want = read_layer::<f64>(path, layer).unwrap();
+    let folder = converted(path, layer, memory);
+    let found = read::<f64>(&folder).unwrap();
+    assert_eq!(bits(&found), bits(&want), "{path:?} {layer:?} {memory}");
+    assert_eq!((&found.row_names, &found.col_names), (&want.row_names, &want.col_names));
+    let summary = peek(&folder).unwrap();
+    assert_eq!(summary.shape, Some((want.matrix.rows() as u64, want.matrix.cols() as u64)));
+    assert_eq!(summary.kind.ends_with("dense"), matches!(want.matrix, Stored::Dense(_)));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn the_matrix_is_the_same_whatever_the_memory() {
+    let file = temporary("a.mtx", market(40, 130).as_bytes());
+    let array = temporary("b.mtx", b"%%MatrixMarket matrix array real general\n2 2\n1\n0.1\n0\n4\n");
+    for memory in [1, 5_000, 1 << 30] {
+        same(&file.path, None, memory);
+        same(&array.path, None, memory);
+        for name in ["csr_gzip.h5ad", "csc_lzf.h5ad", "dense_plain.h5ad"] {
+            let file = temporary(name, &unpacked(name));
+            [None, Some("counts"), Some("raw")].into_iter().for_each(|layer| same(&file.path, layer, memory));
+        }
+        let file = temporary("newest.h5ad", &unpacked("newest.h5ad"));
+        same(&file.path, Some("half"), memory);
+        for name in ["coo.npz", "csr.npz", "v.npz", "c_le_f8.npy"] {
+            same(&temporary(name, &fs::read(fixture(name)).unwrap()).path, None, memory);
+        }
+        let file = temporary("tenx3.h5", &unpacked("tenx3.h5"));
+        same(&file.path, None, memory);
+    }
+}
+
+/// From disk as in memory, to the bit: every solver, both precisions, dense and sparse, any threads and limits.
+#[test]
+fn factorisations_have_the_same_bits() {
+    let sparse = temporary("a.mtx", market(40, 130).as_bytes());
+    let dense: String = (0..30 * 70).map(|n| format!("{}\n", (n * n) % 11)).collect();
+    let dense =
+        temporary("b.mtx", format!("%%MatrixMarket matrix array real general\n30 70\n{dense}").as_bytes());
+    for path in [&sparse.path, &dense.path] {
+        for memory in [1, 1 << 30] {
+            let folder = Folder::open(&converted(path, None, memory)).unwrap();
+            for (solver, threads) in
+                [(Solver::Auto, 1), (Solver::Mu, 2), (Solver::Fpa, 3), (Solver::Newton, 1)]
+            {
+                same_bits::<f32>(path, &folder, solver, threads);
+                same_bits::<f64>(path, &folder, solver, threads);
+            }
+        }
+    }
+}
+
+fn same_bits<T: Scalar>(path: &Path, folder: &Folder, solver: Solver, threads: usize) {
+    let settings = Settings { solver, max_iter: 15, tol: 0.0, ..Settings::default() };
+    let want = klnmf::factorize(read::<T>(path).unwrap().matrix.view(), 3, &settings).unwrap();
+    let problem = Problem::<T>::from_lines(&folder.columns, &folder.rows, threads).unwrap();
+    let found = problem.factorize(3, &settings).unwrap();
+    assert_eq!((found.w, found.h), (want.w, want.h), "{solver} {path:?}");
+}
+
+/// Every damaged byte of the data is found, and so is a file that is cut short.
+#[test]
+fn damage_is_found() {
+    let file = temporary("a.mtx", market(9, 14).as_bytes());
+    let folder = converted(&file.path, None, 1 << 20);
+    for name in ["columns", "rows", "columns.ends", "rows.ends"] {
+        let good = fs::read(folder.join(name)).unwrap();
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x55;
+            fs::write(folder.join(name), bad).unwrap();
+            let found = Folder::open(&folder).map_err(|why| why.to_string()).and_then(|folder| {
+                let problem = Problem::<f64>::from_lines(&folder.columns, &folder.rows, 1);
+                problem.map(|_| ()).map_err(|why| why.to_string())
+            });
+            let message = found.expect_err(&format!("byte {at} of {name}"));
+            assert!(message.contains("damaged") && message.contains("convert"), "{message}");
+        }
+        fs::write(folder.join(name), &good[..good.len() - 1]).unwrap();
+        assert!(Folder::open(&folder).is_err());
+        fs::write(folder.join(name), good).unwrap();
+    }
+    for header in ["", "klnmf packed matrix, version 2\n", "klnmf packed matrix, version 1\nrows 9\n"] {
+        fs::write(folder.join("header"), header).unwrap();
+        assert!(message(read::<f64>(&folder)).contains("convert the data again"));
+    }
+}
+
+/// What fails leaves nothing, an existing folder is used if it is of the same data, and others are kept.
+#[test]
+fn whole_or_nothing() {
+    let file = temporary("a.mtx", b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 3\n2 2 -4\n");
+    let (folder, to) = (file.folder.path(), file.folder.path().join("a.klnmf"));
+    let count = || fs::read_dir(folder).unwrap().count();
+    assert!(message(convert(&file.path, None, &to, 1000)).contains("[1, 1] = -4 is negative"));
+    assert_eq!(count(), 1);
+    fs::write(&file.path, b"%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 3\n2 2 4\n").unwrap();
+    assert!(message(convert(&file.path, None, &to, 1000)).contains("ends after 2"));
+    assert_eq!(count(), 1);
+    fs::write(&file.path, b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 3\n2 2 4\n").unwrap();
+    convert(&file.path, None, &to, 1000).unwrap();
+    let written = fs::metadata(to.join("columns")).unwrap().modified().unwrap();
+    convert(&file.path, None, &to, 1000).unwrap();
+    assert_eq!(fs::metadata(to.join("columns")).unwrap().modified().unwrap(), written);
+    assert_eq!(count(), 2);
+    let other = temporary("b.mtx", &fs::read(&file.path).unwrap());
+    let refused = message(convert(&other.path, None, &to, 1000));
+    assert!(refused.contains("it holds other data") && refused.contains("remove it"), "{refused}");
+    assert_eq!(bits(&read::<f64>(&to).unwrap()).len(), 2);
+    let nowhere = folder.join("none/a.klnmf");
+    assert!(message(convert(&file.path, None, &nowhere, 1000)).starts_with("cannot write"));
+}
