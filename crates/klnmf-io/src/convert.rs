@@ -39,7 +39,8 @@ pub fn convert(from: &Path, layer: Option<&str>, to: &Path, memory: u64) -> Resu
         if found.source == source {
             return Ok(found);
         }
-        let what = format!("it holds other data than {}: remove it, or choose another folder", from.display());
+        let what =
+            format!("it holds other data than {}: remove it, or choose another folder", from.display());
         return Err(Fault::Content(what).at(to));
     }
     let failed = |why| Error::Write { path: to.to_owned(), why };

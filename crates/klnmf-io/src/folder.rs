@@ -55,7 +55,8 @@ impl Folder {
 
     fn load(path: &Path) -> Result<Self, Fault> {
         let text = fs::read_to_string(path.join("header"))?;
-        let damaged = || Fault::content("the header is damaged: remove the folder and convert the data again");
+        let damaged =
+            || Fault::content("the header is damaged: remove the folder and convert the data again");
         let mut lines = text.lines();
         if lines.next() != Some(MAGIC) {
             return Err(Fault::content("another version wrote this folder: convert the data again"));
@@ -185,9 +186,9 @@ impl Lines for PackedLines {
                 rest.len() >= PADDING
                     && crc32fast::hash(&rest[..rest.len() - PADDING]).to_le_bytes() == **checksum
             });
-            sound
-                .and_then(|(_, packed)| unpack(packed, self.sparse, to))
-                .ok_or_else(|| format!("{name}: line {line} is damaged: remove the folder and convert again"))?;
+            sound.and_then(|(_, packed)| unpack(packed, self.sparse, to)).ok_or_else(|| {
+                format!("{name}: line {line} is damaged: remove the folder and convert again")
+            })?;
         }
         Ok(())
     }

@@ -106,7 +106,8 @@ impl Held {
                 while ends[line + 1] <= entry {
                     line += 1;
                 }
-                let (row, col) = if *order == Order::Columns { (at as usize, line) } else { (line, at as usize) };
+                let (row, col) =
+                    if *order == Order::Columns { (at as usize, line) } else { (line, at as usize) };
                 put(row, col, value)?;
             }
             Ok(())

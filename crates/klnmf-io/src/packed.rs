@@ -79,8 +79,12 @@ pub(crate) fn unpack(bytes: &[u8], sparse: bool, to: &mut LineBuffer) -> Option<
             })?;
         }
         match input.byte()? {
-            SINGLE => to.values.extend(input.take(4 * now)?.as_chunks().0.iter().map(|b| f64::from(f32::from_le_bytes(*b)))),
-            DOUBLE => to.values.extend(input.take(8 * now)?.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b))),
+            SINGLE => to
+                .values
+                .extend(input.take(4 * now)?.as_chunks().0.iter().map(|b| f64::from(f32::from_le_bytes(*b)))),
+            DOUBLE => {
+                to.values.extend(input.take(8 * now)?.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)))
+            }
             width => input.bits(width, now, |count| to.values.push(f64::from(count)))?,
         }
         left -= now;
@@ -135,7 +139,8 @@ mod tests {
 
     #[test]
     fn every_line_comes_back_to_the_bit() {
-        let all = [0.0, -0.0, 1.0, 255.0, 4_294_967_295.0, 4_294_967_296.0, 0.1, 0.5, 1e-310, 1e300, f64::MAX];
+        let all =
+            [0.0, -0.0, 1.0, 255.0, 4_294_967_295.0, 4_294_967_296.0, 0.1, 0.5, 1e-310, 1e300, f64::MAX];
         for count in [0, 1, 2, 127, 128, 129, 1000] {
             for (kinds, step) in [(1, 1), (4, 3), (5, 40_000_000), (11, 7), (3, 1)] {
                 let values: Vec<f64> = (0..count).map(|n| all[n % kinds]).collect();

@@ -74,11 +74,14 @@ fn the_matrix_is_the_same_whatever_the_memory() {
 fn factorisations_have_the_same_bits() {
     let sparse = temporary("a.mtx", market(40, 130).as_bytes());
     let dense: String = (0..30 * 70).map(|n| format!("{}\n", (n * n) % 11)).collect();
-    let dense = temporary("b.mtx", format!("%%MatrixMarket matrix array real general\n30 70\n{dense}").as_bytes());
+    let dense =
+        temporary("b.mtx", format!("%%MatrixMarket matrix array real general\n30 70\n{dense}").as_bytes());
     for path in [&sparse.path, &dense.path] {
         for memory in [1, 1 << 30] {
             let folder = Folder::open(&converted(path, None, memory)).unwrap();
-            for (solver, threads) in [(Solver::Auto, 1), (Solver::Mu, 2), (Solver::Fpa, 3), (Solver::Newton, 1)] {
+            for (solver, threads) in
+                [(Solver::Auto, 1), (Solver::Mu, 2), (Solver::Fpa, 3), (Solver::Newton, 1)]
+            {
                 same_bits::<f32>(path, &folder, solver, threads);
                 same_bits::<f64>(path, &folder, solver, threads);
             }

@@ -1,8 +1,8 @@
 //! A V outside memory gives the same bits as one in memory, and a failure of its storage is an error.
 
 use klnmf::{
-    DecomposeSettings, Decomposer, Error, LineBuffer, Lines, Mat, Matrix, Order, Problem, Scalar, Settings, Solver,
-    Sparse, factorize,
+    DecomposeSettings, Decomposer, Error, LineBuffer, Lines, Mat, Matrix, Order, Problem, Scalar, Settings,
+    Solver, Sparse, factorize,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -130,13 +130,18 @@ fn bad_entries_are_named() {
 #[test]
 fn failures_are_errors() {
     let sparse = Sparse::from_dense(&dense::<f64>());
-    let (view, settings) = (Matrix::from(&sparse), Settings { max_iter: 50, tol: 0.0, ..Settings::default() });
+    let (view, settings) =
+        (Matrix::from(&sparse), Settings { max_iter: 50, tol: 0.0, ..Settings::default() });
     for readings in [0, 60, 200, 1000] {
         let columns = Columns { left: AtomicUsize::new(readings), ..Columns::of(view) };
         let rows = Columns::of(view.transpose());
         let found = Problem::<f64>::from_lines(&columns, &rows, 2)
             .and_then(|problem| problem.factorize(3, &settings));
-        assert_eq!(found.unwrap_err(), Error::Unreadable("the disk is gone: plug it in".into()), "{readings}");
+        assert_eq!(
+            found.unwrap_err(),
+            Error::Unreadable("the disk is gone: plug it in".into()),
+            "{readings}"
+        );
     }
     let damage: [fn(&mut Columns); 3] =
         [|c| c.entries[7][0].0 = 99, |c| c.entries[7][1].0 = c.entries[7][0].0, |c| c.length = 5];

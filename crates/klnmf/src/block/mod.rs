@@ -13,10 +13,10 @@ mod column_data;
 mod dictionary;
 mod gather;
 mod half_problem;
-mod streamed;
 #[cfg(test)]
 #[path = "../../tests/unit/masked.rs"]
 mod masked;
+mod streamed;
 mod work;
 
 pub use column_data::ColumnData;
