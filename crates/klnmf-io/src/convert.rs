@@ -79,12 +79,15 @@ impl From<io::Error> for Stop {
     }
 }
 
+/// Passes all entries of a matrix on.
+type Entries = dyn Fn(Put) -> Result<(), Fault>;
+
 /// A matrix that can be read several times.
 struct Origin {
     shape: (usize, usize),
     sparse: bool,
     names: [Option<Vec<String>>; 2],
-    entries: Box<dyn Fn(Put) -> Result<(), Fault>>,
+    entries: Box<Entries>,
 }
 
 impl Origin {

@@ -11,6 +11,7 @@ mod golden;
 mod identities;
 mod levels;
 mod mixed;
+mod online;
 mod oracle;
 mod pieces;
 mod properties;

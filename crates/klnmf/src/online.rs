@@ -1,0 +1,177 @@
+//! Learning from a stream: blocks of columns arrive one after the other, and are not kept.
+//!
+//! For a block V_b of mass m_b = ΣV_b and the current W, whose columns sum to 1:
+//!
+//! * H_b minimises D(V_b‖W·H_b), with a certificate for every column;
+//! * A = W ∘ (V_b/(W·H_b))·H_bᵀ is the part of V_b that each feature contributes to each part;
+//! * S ← (1 − γ)·S + γ·A/m_b, and the same for v, the shares of the features in V;
+//! * W is S with its columns scaled to sum 1.
+//!
+//! γ = (t + 1)^−0.6 for block t, or [`OnlineSettings::least_rate`] if that is larger. This is online EM (Cappé &
+//! Moulines 2009; Lefèvre, Bach & Févotte 2011). No entry of S falls below 10⁻⁹·v, because a zero could not grow
+//! again. A feature that occurs for the first time gets random shares of its mass.
+
+use crate::error::require;
+use crate::matrix::Matrix;
+use crate::worker::{Column, half_step};
+use crate::{DecomposeSettings, Decomposer, Decomposition, Error, Mat, Result};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// The exponent of the rate.
+const DECAY: f64 = -0.6;
+/// The least share of a part in a feature, relative to the share of the feature in V.
+const FLOOR: f64 = 1e-9;
+
+/// Settings of [`Online`].
+#[derive(Clone, Debug)]
+pub struct OnlineSettings {
+    /// The least weight of a new block. 0 suits data that do not change. With 0.1, the last ten blocks or so
+    /// determine the parts, which then follow data that drift.
+    pub least_rate: f64,
+    /// Seed of the random start.
+    pub seed: u64,
+    /// How the weights of a block are found. The tolerance is 0.01 here, because the parts move anyway.
+    pub weights: DecomposeSettings,
+}
+
+impl Default for OnlineSettings {
+    fn default() -> Self {
+        let weights = DecomposeSettings { tol: 1e-2, ..DecomposeSettings::default() };
+        Self { least_rate: 0.0, seed: 0, weights }
+    }
+}
+
+/// What [`Online`] has learned, to be stored. [`Online::resume`] continues from it to the same bits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnlineState {
+    /// Blocks so far.
+    pub blocks: usize,
+    /// Sᵀ, with a row for every part and a column for every feature.
+    pub parts: Mat<f64>,
+    /// v, the share of every feature in V.
+    pub features: Vec<f64>,
+}
+
+/// A factorisation that learns from one block of columns at a time.
+///
+/// ```
+/// use klnmf::{Mat, Online, OnlineSettings};
+/// let mut online = Online::new(2, OnlineSettings::default())?;
+/// for block in 0..20 {
+///     let v = Mat::from_fn(6, 30, |i, j| ((i % 2 + j % 2) % 2 * (3 + (i + j + block) % 4)) as f64);
+///     let weights = online.push(&v)?;
+///     assert!(weights.gap() <= 1e-2 * v.as_slice().iter().sum::<f64>());
+/// }
+/// let w = online.dictionary();
+/// assert!((w.col_sums()[0] - 1.0).abs() < 1e-12);
+/// # Ok::<(), klnmf::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Online {
+    settings: OnlineSettings,
+    state: OnlineState,
+}
+
+impl Online {
+    /// Begins with `rank` random parts. The first block tells how many features there are.
+    pub fn new(rank: usize, settings: OnlineSettings) -> Result<Self> {
+        require(rank > 0, "rank", rank, "at least 1 part is needed")?;
+        let state = OnlineState { blocks: 0, parts: Mat::zeros(rank, 0), features: vec![] };
+        Self::resume(state, settings)
+    }
+
+    /// Continues from a stored state.
+    pub fn resume(state: OnlineState, settings: OnlineSettings) -> Result<Self> {
+        settings.weights.validate()?;
+        let rate = settings.least_rate;
+        require((0.0..=1.0).contains(&rate), "least_rate", rate, "a number from 0 to 1 is needed")?;
+        let good = |x: &f64| x.is_finite() && *x >= 0.0;
+        let numbers = state.parts.as_slice().iter().chain(&state.features).all(good);
+        if !numbers || state.parts.rows() == 0 || state.parts.cols() != state.features.len() {
+            return Err(Error::State("its parts and features do not match".into()));
+        }
+        Ok(Self { settings, state })
+    }
+
+    /// What was learned so far.
+    pub fn state(&self) -> &OnlineState {
+        &self.state
+    }
+
+    /// The parts, one per column, as learned so far. They sum to 1, unless nothing was pushed yet.
+    pub fn dictionary(&self) -> Mat<f64> {
+        let OnlineState { parts, features, .. } = &self.state;
+        let mut w = Mat::from_fn(parts.cols(), parts.rows(), |i, k| parts[(k, i)].max(FLOOR * features[i]));
+        for k in 0..w.cols() {
+            let sum: f64 = w.col(k).iter().sum();
+            w.col_mut(k).iter_mut().for_each(|x| *x /= sum);
+        }
+        w
+    }
+
+    /// Learns from a block of columns, and returns their weights for the parts as they were before, with a
+    /// certificate for every column. A block may have more rows than those before it: new features. A block
+    /// without any positive entry changes nothing. If this fails, nothing is learned.
+    pub fn push<'a>(&mut self, v: impl Into<Matrix<'a, f64>>) -> Result<Decomposition<f64>> {
+        let v = v.into();
+        v.check_not_empty()?;
+        v.check()?;
+        let known = self.state.features.len();
+        if v.rows() < known {
+            let rows = v.rows();
+            return Err(Error::Shape(format!(
+                "the block has {rows} rows and there are {known} features already: add empty rows for the others"
+            )));
+        }
+        let (mut next, mass, sums) = (self.clone(), v.sum(), v.row_sums());
+        next.meet(&sums, mass);
+        let (w, settings) = (next.dictionary(), &self.settings.weights);
+        if mass == 0.0 {
+            let found = Decomposer::new(&Mat::from_fn(v.rows(), w.cols(), |_, _| 1.0), settings.threads)?;
+            return found.decompose(v, settings);
+        }
+        let found = Decomposer::new(&w, settings.threads)?.decompose(v, settings)?;
+        next.learn(v, w.transpose(), &found.h, &sums)?;
+        *self = next;
+        Ok(found)
+    }
+
+    /// Gives random shares of their mass to features that have not occurred before.
+    fn meet(&mut self, sums: &[f64], mass: f64) {
+        let OnlineState { parts, features, .. } = &mut self.state;
+        let rank = parts.rows();
+        let mut all = std::mem::replace(parts, Mat::zeros(rank, 0)).into_vec();
+        all.resize(rank * sums.len(), 0.0);
+        features.resize(sums.len(), 0.0);
+        let new = |i: &usize| features[*i] == 0.0 && sums[*i] > 0.0;
+        for i in (0..sums.len()).filter(new).collect::<Vec<_>>() {
+            // A stream of its own, so that a feature's start does not depend on the others.
+            let mut random = ChaCha8Rng::seed_from_u64(self.settings.seed);
+            random.set_stream(i as u64);
+            let shares: Vec<f64> = (0..rank).map(|_| 0.1 + random.random::<f64>()).collect();
+            features[i] = sums[i] / mass;
+            let scale = features[i] / shares.iter().sum::<f64>();
+            all[i * rank..][..rank].iter_mut().zip(&shares).for_each(|(to, share)| *to = scale * share);
+        }
+        *parts = Mat::new(rank, sums.len(), all).expect("a number for every part and feature");
+    }
+
+    /// Takes the step. A multiplicative update divides A by the sums of the rows of H.
+    fn learn(&mut self, v: Matrix<'_, f64>, mut wt: Mat<f64>, h: &Mat<f64>, sums: &[f64]) -> Result<()> {
+        let (rows, threads) = (v.rows(), self.settings.weights.threads);
+        let mut columns = vec![Column::default(); rows];
+        half_step("mu", v.transpose(), h, &mut wt, &mut columns, (1, 0, false), threads)?;
+        let OnlineState { blocks, parts, features } = &mut self.state;
+        *blocks += 1;
+        let rate = (*blocks as f64).powf(DECAY).max(self.settings.least_rate);
+        let (mass, scales) = (sums.iter().sum::<f64>(), h.row_sums());
+        for (i, (feature, sum)) in features.iter_mut().zip(sums).enumerate() {
+            *feature += rate * (sum / mass - *feature);
+            for ((part, a), scale) in parts.col_mut(i).iter_mut().zip(wt.col(i)).zip(&scales) {
+                *part += rate * (a * scale / mass - *part);
+            }
+        }
+        Ok(())
+    }
+}
