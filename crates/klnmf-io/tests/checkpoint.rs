@@ -72,7 +72,7 @@ fn another_matrix_or_rank_is_named() {
 }
 
 #[test]
-fn other_files_and_later_versions_are_refused() {
+fn other_and_damaged_files_are_refused() {
     let file = temporary("run.npz", b"PK");
     message(read_checkpoint(&file.path));
     assert!(message(read_checkpoint(&fixture("several.npz"))).contains("not a checkpoint"));
