@@ -5,10 +5,10 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// A hash of the shape and the entries of a matrix.
 ///
-/// It does not depend on how the matrix is stored: dense or sparse, by rows or by columns, with explicit zeros
-/// or without, in f32 or in f64 if f32 holds the numbers exactly. Every entry that is not zero is hashed with
-/// its place, and the hashes are added, because a sum does not depend on the order. 64 bits tell data apart
-/// that differ by accident; they do not protect against forgery.
+/// It does not depend on how the matrix is stored: dense or sparse, by rows or by columns, with explicit
+/// zeros or without, in f32 or in f64 if f32 holds the numbers exactly. Every entry that is not zero is
+/// hashed with its place, and the hashes are added, because a sum does not depend on the order. 64 bits tell
+/// data apart that differ by accident; they do not protect against forgery.
 pub fn data_hash<T: Scalar>(v: Matrix<'_, T>) -> u64 {
     let shape = xxh3_64(&[(v.rows() as u64).to_le_bytes(), (v.cols() as u64).to_le_bytes()].concat());
     let entries = v.entries().filter(|(_, _, x)| *x != T::ZERO);
