@@ -23,8 +23,8 @@ pub struct Separator {
     /// The solver for all components that are learned.
     pub solver: Solver,
     /// The tolerance, relative to the divergence where components are learned, else to the sum of a frame.
-    /// `None`: 0 where known sources are learned, 0.1 for a mix with known sources, else 3e-3. A closer fit to
-    /// known sources separated worse on the recordings that the default was chosen on.
+    /// `None`: 0 where known sources are learned, 0.1 for a mix with known sources, else 3e-3. A closer fit
+    /// to known sources separated worse on the recordings that the default was chosen on.
     pub tol: Option<f64>,
     /// The most iterations of the learning. `None`: 20 for known sources, 300 for the mix.
     pub max_iter: Option<usize>,
@@ -77,8 +77,8 @@ pub struct Sources {
     pub iterations: usize,
     /// D(V‖WH).
     pub divergence: f64,
-    /// The gap relative to the divergence where components are learned ([`klnmf::Info::relative_gap`]), else to
-    /// the sum of the spectrogram.
+    /// The gap relative to the divergence where components are learned ([`klnmf::Info::relative_gap`]), else
+    /// to the sum of the spectrogram.
     pub relative_gap: f64,
 }
 

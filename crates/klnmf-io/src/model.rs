@@ -18,7 +18,8 @@ pub struct Model<T> {
     pub w: Mat<T>,
     /// The weights: one row per part.
     pub h: Mat<T>,
-    /// How the model was made, as JSON text. Writing adds `version` and, if it is missing, `instruction_level`.
+    /// How the model was made, as JSON text. Writing adds `version` and, if it is missing,
+    /// `instruction_level`.
     pub metadata: String,
     /// Names of the rows of W.
     pub row_names: Option<Vec<String>>,

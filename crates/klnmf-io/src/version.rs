@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The metadata of a model that is written now: with this version, and with the instruction level of this
-/// machine unless the metadata say where the model was computed. Text that is not a JSON object stays as it is.
+/// machine unless the metadata say where the model was computed. Text that is not a JSON object stays as it
+/// is.
 pub(crate) fn stamped(metadata: &str) -> String {
     let Ok(mut facts) = serde_json::from_str::<Map<String, Value>>(metadata) else { return metadata.into() };
     facts.insert("version".into(), json!(VERSION));
@@ -20,7 +21,8 @@ pub(crate) fn check(metadata: &str) -> Result<(), Fault> {
     let facts: Value = serde_json::from_str(metadata).unwrap_or_default();
     match facts["version"].as_str() {
         Some(theirs) if numbers(theirs) > numbers(VERSION) => Err(Fault::Content(format!(
-            "klnmf {theirs} wrote this model and this is klnmf {VERSION}: install klnmf {theirs} or newer to read it"
+            "klnmf {theirs} wrote this model and this is klnmf {VERSION}: install klnmf {theirs} or \
+             newer to read it"
         ))),
         _ => Ok(()),
     }

@@ -48,8 +48,8 @@ fn later_versions_are_refused() {
         let file = temporary("model.npz", b"");
         model_of_version(&file.path, &theirs);
         let text = format!(
-            "model.npz: klnmf {theirs} wrote this model and this is klnmf {}: install klnmf {theirs} or newer \
-             to read it",
+            "model.npz: klnmf {theirs} wrote this model and this is klnmf {}: install klnmf {theirs} or \
+             newer to read it",
             env!("CARGO_PKG_VERSION")
         );
         assert_eq!(message(read_model::<f64>(&file.path)), text);

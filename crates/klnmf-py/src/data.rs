@@ -1,10 +1,10 @@
 //! Lends Python's matrices to the library without copying.
 //!
-//! C-ordered arrays are stored by rows, Fortran-ordered ones by columns; the values of CSR and CSC are used as
-//! they are. The Python code makes numbers f32 or f64 and arrays contiguous, and copies only where needed.
+//! C-ordered arrays are stored by rows, Fortran-ordered ones by columns; the values of CSR and CSC are used
+//! as they are. The Python code makes numbers f32 or f64 and arrays contiguous, and copies only where needed.
 //!
-//! The work runs without Python's lock, so another thread may write into the arrays meanwhile. Two measures make
-//! that an error. The index arrays are copied, because the library reads them without checks once it has
+//! The work runs without Python's lock, so another thread may write into the arrays meanwhile. Two measures
+//! make that safe. The index arrays are copied, because the library reads them without checks once it has
 //! checked them. The values are hashed before and after the work, and the result is dropped if they differ.
 
 use crate::error::from_library;
@@ -72,8 +72,8 @@ impl<'py, T: Element + Scalar> Lent<'py, T> {
         })
     }
 
-    /// Calls `f` with a view of the memory, and fails if the memory has changed meanwhile. Beside the result is
-    /// the hash of the matrix, as it is written in models.
+    /// Calls `f` with a view of the memory, and fails if the memory has changed meanwhile. Beside the result
+    /// is the hash of the matrix, as it is written in models.
     pub fn with<R>(&self, f: impl FnOnce(Matrix<'_, T>) -> PyResult<R>) -> PyResult<(R, String)> {
         self.view(|v| {
             let before = data_hash_text(v);
@@ -137,8 +137,8 @@ impl Lines<'_> {
         })
     }
 
-    /// As indices. What has no place in 32 bits becomes the largest number there, and what was negative is now
-    /// large: no line is so long, and the library refuses it.
+    /// As indices. What has no place in 32 bits becomes the largest number there, and what was negative is
+    /// now large: no line is so long, and the library refuses it.
     fn indices(&self) -> PyResult<Vec<u32>> {
         Ok(match self {
             Lines::Narrow(lines) => lines.as_slice()?.iter().map(|i| *i as u32).collect(),

@@ -384,7 +384,7 @@ def test_memory(counts):
 
 
 def test_what_cannot_fit_is_refused(counts, monkeypatch):
-    monkeypatch.setattr(klnmf._core, "_free_memory", lambda: 10**6)
+    monkeypatch.setattr(klnmf._memory, "_free_memory", lambda: 10**6)
     text = r"rank 3 needs up to [\d,]+ bytes more memory and 1,000,000 bytes are free: choose a smaller"
     for call in (
         lambda: klnmf.factorize(counts, 3),
@@ -395,7 +395,7 @@ def test_what_cannot_fit_is_refused(counts, monkeypatch):
     ):
         with pytest.raises(MemoryError, match=text):
             call()
-    monkeypatch.setattr(klnmf._core, "_free_memory", lambda: None)
+    monkeypatch.setattr(klnmf._memory, "_free_memory", lambda: None)
     assert klnmf.factorize(counts, 3).converged
 
 

@@ -79,8 +79,8 @@ def test_the_hash_is_that_of_the_numbers(counts):
     def hash_of(V):
         return klnmf.factorize(V, 2, max_iter=1).metadata["data_hash"]
 
-    for V in (np.asfortranarray(counts), sp.csr_matrix(counts), sp.csc_matrix(counts), counts.astype(np.float32)):
-        assert hash_of(V) == hash_of(counts)
+    for change in (np.asfortranarray, sp.csr_matrix, sp.csc_matrix, np.float32):
+        assert hash_of(change(counts)) == hash_of(counts)
     other = counts.copy()
     other[3, 4] += 1
     assert hash_of(other) != hash_of(counts) != hash_of(counts[::-1])
@@ -95,7 +95,7 @@ def test_nothing_is_overwritten_unless_asked(counts, tmp_path):
     assert path.read_text() == "precious"
     model.save(path, overwrite=True)
     np.testing.assert_array_equal(klnmf.load(path).W, model.W)
-    with pytest.raises(ValueError, match="model.txt: the result is a .npz file; give a name that ends in .npz"):
+    with pytest.raises(ValueError, match="model.txt: the result is a .npz file; give a name"):
         model.save(tmp_path / "model.txt")
     with pytest.raises(OSError, match="cannot write .*model.npz"):
         model.save(tmp_path / "nowhere" / "model.npz")

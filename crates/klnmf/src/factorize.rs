@@ -32,8 +32,8 @@ pub struct Settings {
     /// Iteration limit. One iteration is a step on H and a step on W.
     pub max_iter: usize,
     /// Stop when `gap_w` and `gap_h` (with one factor fixed, the gap of the other) are at most `tol` times
-    /// [`Info::unit`], which is the divergence unless the fit is nearly exact. With 3e-3, the default, changing
-    /// one factor could lower the divergence by at most 0.3 %. 0 never stops early.
+    /// [`Info::unit`], which is the divergence unless the fit is nearly exact. With 3e-3, the default,
+    /// changing one factor could lower the divergence by at most 0.3 %. 0 never stops early.
     pub tol: f64,
     /// Limit of the elapsed time. Results then depend on the machine.
     pub time_limit: Option<Duration>,

@@ -57,7 +57,12 @@ pub struct Factorize {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     inner: Option<usize>,
     /// Maximum number of iterations; one iteration updates H and W
-    #[arg(long, value_name = "N", default_value_t = Settings::default().max_iter, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = Settings::default().max_iter,
+        allow_negative_numbers = true
+    )]
     max_iter: usize,
     /// Tolerance, relative to the divergence: stop when both gaps are at most this times the divergence, or
     /// times 1e-5 of the sum of V if the fit is nearly exact (in f32: 1e-2 of the sum); 0 never stops early

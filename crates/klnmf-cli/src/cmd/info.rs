@@ -14,8 +14,8 @@ use std::process::ExitCode;
 ///
 /// For a matrix: shape, entries, empty rows and columns, and the memory formula with its value for --rank.
 /// For a model: how it was made (version, command or call, seed, instruction level, hash of the data), its
-/// divergence and its gaps. The hash of a matrix does not depend on its storage, so it tells whether a model was
-/// made from this file; a model made with --transpose has the hash of the transposed matrix.
+/// divergence and its gaps. The hash of a matrix does not depend on its storage, so it tells whether a model
+/// was made from this file; a model made with --transpose has the hash of the transposed matrix.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -25,10 +25,11 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from klnmf._core import certificate, decompose, factorize, grow, init, memory
+from klnmf._core import certificate, decompose, factorize, grow, init
 from klnmf._decomposer import Decomposer
 from klnmf._klnmf import __version__, instruction_level
 from klnmf._load import load
+from klnmf._memory import memory
 from klnmf._results import (
     Certificate,
     Decomposition,

@@ -15,7 +15,6 @@ from klnmf._data import (
     count,
     dense,
     factor,
-    is_sparse,
     matrices,
     matrix,
     maybe_count,
@@ -30,8 +29,9 @@ from klnmf._data import threads as thread_count
 from klnmf._decomposer import solve
 from klnmf._files import call_of
 from klnmf._labels import Labelled, dictionary, labelled, matched
+from klnmf._memory import check_memory
 from klnmf._progress import watching
-from klnmf._results import Certificate, Decomposition, Info, Memory, Result
+from klnmf._results import Certificate, Decomposition, Info, Result
 
 TRACE = np.dtype([(name, "i8" if name == "iteration" else "f8") for name in Info._fields[:-2]])
 
@@ -254,9 +254,9 @@ def decompose(
     V : array-like, scipy.sparse matrix, data frame or AnnData of shape (features, samples)
         The data. f32 is promoted to f64 in a copy if W is f64.
     W : array-like or data frame of shape (features, parts), or a model
-        The parts. If V and W have labels, features are matched by label in any order, and different labels are
-        an error. Without labels on both sides they are matched by position. A model has the labels of its
-        data; its array `model.W` has none.
+        The parts. If V and W have labels, features are matched by label in any order, and different labels
+        are an error. Without labels on both sides they are matched by position. A model has the labels of
+        its data; its array `model.W` has none.
     tol : float
         Tolerance relative to the sum of a column: stop when its gap is at most `tol` times its sum.
     max_iter : int
@@ -365,60 +365,3 @@ def grow(W: ArrayLike, H: ArrayLike, rank: int, *, seed: int = 0) -> tuple[NDArr
     left, right = factor("W", left, dtype), factor("H", right, dtype)
     rank = parts("rank", rank, (len(left), right.shape[1]))
     return _klnmf.grow(left, right, rank, count("seed", seed))
-
-
-def memory(V: Any, rank: int, *, threads: int | None = None, n_jobs: int | None = None) -> Memory:
-    """Compute an upper bound of the memory that `factorize` needs.
-
-    Parameters
-    ----------
-    V : array-like or scipy.sparse matrix of shape (features, samples)
-        The data.
-    rank : int
-        Number of parts.
-    threads : int, optional
-        Number of threads; one per core by default.
-    n_jobs : int, optional
-        scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
-
-    Returns
-    -------
-    Memory
-        In bytes.
-
-    Examples
-    --------
-    >>> import numpy as np, klnmf
-    >>> klnmf.memory(np.zeros((100, 50)), 10, threads=2)[:2]
-    (40000, 12000)
-    """
-    V = labelled(V).matrix
-    if not is_sparse(V):
-        # Only the size matters, so numbers of another type are not converted.
-        V = np.asarray(V)
-        V = V if V.ndim != 2 or V.dtype.kind == "f" else np.empty(V.shape, precision("V", V.dtype))
-    V = matrix(V)
-    return Memory(*_klnmf.memory(V, parts("rank", rank, V.shape), thread_count(threads, n_jobs)))
-
-
-def check_memory(V: Any, rank: int, threads: int) -> None:
-    """Raise an error if the work cannot fit in the free memory, where the system reports that."""
-    free = _free_memory()
-    if free is None:
-        return
-    # V itself is already in memory.
-    v, _, _, total = _klnmf.memory(V, rank, threads)
-    if total - v > free:
-        raise MemoryError(
-            f"rank {rank} needs up to {total - v:,} bytes more memory and {free:,} bytes are free: choose a "
-            "smaller rank, f32, or a larger machine"
-        )
-
-
-def _free_memory() -> int | None:
-    """Bytes that can be allocated without swapping, on Linux."""
-    try:
-        with open("/proc/meminfo") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return None

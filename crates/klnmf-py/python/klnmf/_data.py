@@ -54,8 +54,8 @@ def converted(A: Any, dtype: Any, name: str) -> Any:
         lost = np.count_nonzero(before) - np.count_nonzero(after)
         if lost:
             warn(
-                f"{lost} positive entries of {name} are too small for {found.dtype} and become 0: multiply {name} "
-                "by a constant, or give V as float64",
+                f"{lost} positive entries of {name} are too small for {found.dtype} and become 0: multiply "
+                f"{name} by a constant, or give V as float64",
                 RuntimeWarning,
             )
     return found

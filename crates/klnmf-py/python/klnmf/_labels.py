@@ -25,7 +25,7 @@ class Labelled(NamedTuple):
 
 
 def labelled(V: Any) -> Labelled:
-    """V as features × samples: a data frame, an AnnData object (cells × genes, transposed), or a plain matrix."""
+    """V as features × samples: a data frame, a plain matrix, or an AnnData object, which is transposed."""
     if isinstance(V, Labelled):
         return V
     if _is_a(V, "anndata", "AnnData"):
@@ -90,8 +90,8 @@ def _places(mine: list[str], others: list[str], data: str, name: str) -> list[in
     else:
         return [at[label] for label in mine]
     raise ValueError(
-        f"the labels of {data} and {name} differ: {trouble}. Give both the same labels, in any order, or plain "
-        "arrays, which are matched by position"
+        f"the labels of {data} and {name} differ: {trouble}. Give both the same labels, in any order, or "
+        "plain arrays, which are matched by position"
     )
 
 

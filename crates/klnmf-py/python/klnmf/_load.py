@@ -16,8 +16,8 @@ from klnmf._topics import TRACE as TOPIC_TRACE
 def load(path: str | os.PathLike[str]) -> Result | Decomposition | Topics:
     """Load a result that `save` or the program has written.
 
-    Labels are text, as in the file. The trace was not saved: that of a factorisation has its last record, that
-    of a topic model none. The file of a separation holds its model, without the stems.
+    Labels are text, as in the file. The trace was not saved: that of a factorisation has its last record,
+    that of a topic model none. The file of a separation holds its model, without the stems.
 
     Parameters
     ----------

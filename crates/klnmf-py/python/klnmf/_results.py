@@ -35,7 +35,7 @@ class Info(NamedTuple):
 
     @property
     def unit(self) -> float:
-        """What gaps are relative to: the divergence, or 1e-5 of ΣV (in f32 1e-2) if the fit is nearly exact."""
+        """What gaps are relative to: the divergence, but at least 1e-5 of ΣV, and in f32 1e-2 of it."""
         return max(self.divergence, (1e-2 if self.precision == "f32" else 1e-5) * self.sum)
 
     @property
@@ -142,7 +142,8 @@ class Result(Named, Saved):
 
     def _model(self) -> Any:
         facts = self.info._asdict() | {"iterations": self.iterations, "relative_gap": self.relative_gap}
-        facts |= {"status": word_of(self.status), "shape": [len(self.W), self.H.shape[1]], "rank": len(self.H)}
+        facts |= {"status": word_of(self.status), "rank": len(self.H)}
+        facts["shape"] = [len(self.W), self.H.shape[1]]
         # These differ between runs, or are there under the program's name.
         del facts["seconds"], facts["iteration"]
         return self.W, self.H, (self.features, self.samples, self.parts), facts, {}
@@ -313,7 +314,7 @@ class Separation(Saved):
     """How it was made: call, rate, windows, and what the model says of itself."""
 
     def to_frames(self) -> tuple[Any, Any]:
-        """W (bins × components) and H (components × frames) as data frames; components have their source's name.
+        """W (bins × components) and H (components × frames) as data frames, with the names of sources.
 
         Returns
         -------

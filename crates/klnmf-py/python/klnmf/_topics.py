@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from klnmf import _klnmf
 from klnmf._choices import Init, Solver
-from klnmf._core import check_memory
 from klnmf._data import (
     count,
     factor,
@@ -26,6 +25,7 @@ from klnmf._data import threads as thread_count
 from klnmf._decomposer import TopicDecomposer
 from klnmf._files import call_of
 from klnmf._labels import Labelled, dictionary, documents, labelled, matched
+from klnmf._memory import check_memory
 from klnmf._progress import counting, watching
 from klnmf._results import TopicInfo, Topics
 
@@ -126,7 +126,8 @@ def topics(
             workers,
             hear,
         )
-    about = {"call": call, "seed": seed, "solver": solver, "topic_prior": topic_prior, "word_prior": word_prior}
+    about = {"call": call, "seed": seed, "solver": solver}
+    about |= {"topic_prior": topic_prior, "word_prior": word_prior}
     known = Labelled(found, counts.columns)
     return _packed(counts, V, known, weights, iterations, np.array(trace, TRACE), status, about)
 

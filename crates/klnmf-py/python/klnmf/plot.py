@@ -253,7 +253,8 @@ def structure(weights: Any, groups: ArrayLike | None = None) -> Figure:
     places = np.arange(len(shares))
     bottom = np.zeros(len(shares))
     for k in range(shares.shape[1]):
-        ax.bar(places, shares[:, k], bottom=bottom, width=1.0, color=f"C{k % 10}", label=str(k if parts is None else parts[k]))
+        label = str(k if parts is None else parts[k])
+        ax.bar(places, shares[:, k], bottom=bottom, width=1.0, color=f"C{k % 10}", label=label)
         bottom += shares[:, k]
     ax.set(xlim=(-0.5, len(shares) - 0.5), ylim=(0, 1), ylabel="share", xticks=[])
     if groups is not None:

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from klnmf._core import check_memory, decompose, factorize
+from klnmf._core import decompose, factorize
 from klnmf._core import init as init_factors
 from klnmf._data import number, turned
+from klnmf._memory import check_memory
 from klnmf._results import Info
 from klnmf._sklearn_common import (
     check_array,
