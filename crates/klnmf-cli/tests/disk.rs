@@ -48,7 +48,7 @@ fn conversion() {
     assert_eq!((found["folder"].as_str(), found["nnz"].as_u64()), (Some("csr_gzip.counts.klnmf"), Some(5)));
     assert!(place.ok("info csr_gzip.counts.klnmf").contains("packed matrix, sparse"));
     assert_eq!(place.json("info csr_gzip.counts.klnmf")["sum"].as_f64(), Some(30.0));
-    place.ok("factorize csr_gzip.counts.klnmf --rank 1");
+    place.ok("factorize csr_gzip.counts.klnmf --rank 1 --out model.npz");
     let names = klnmf_io::read_model::<f64>(&place.path("model.npz")).unwrap().row_names.unwrap();
     assert_eq!(names, ["GATA1", "gêne", "CD3E"]);
     place.write("v.csv", counts_csv(4, 5));

@@ -43,6 +43,7 @@ fn json_has_the_promised_keys_and_true_numbers() {
         "threads",
         "seed",
         "version",
+        "data_hash",
         "command",
     ];
     assert!(keys.iter().all(|key| found.get(key).is_some()), "{found}");

@@ -7,8 +7,8 @@ use klnmf_io::{Model, read_model};
 fn a_model_tells_how_it_was_made() {
     let place = Place::new();
     place.write("v.csv", counts_csv(12, 20));
-    place.ok("factorize v.csv --rank 3 --seed 7");
-    place.ok("decompose v.csv --dictionary model.npz");
+    place.ok("factorize v.csv --rank 3 --seed 7 --out model.npz");
+    place.ok("decompose v.csv --dictionary model.npz --out weights.npz");
     let hash = place.json("info v.csv")["data_hash"].as_str().unwrap().to_owned();
     for file in ["model.npz", "weights.npz"] {
         let facts = &place.json(&format!("info {file}"))["metadata"];
@@ -37,7 +37,7 @@ fn the_hash_does_not_depend_on_the_file_format() {
 fn a_model_without_metadata_is_shown() {
     let place = Place::new();
     place.write("v.csv", counts_csv(6, 8));
-    place.ok("factorize v.csv --rank 2");
+    place.ok("factorize v.csv --rank 2 --out model.npz");
     let model = read_model::<f64>(&place.path("model.npz")).unwrap();
     let bare = Model { metadata: String::new(), ..model };
     klnmf_io::write_model(&place.path("bare.npz"), &bare).unwrap();

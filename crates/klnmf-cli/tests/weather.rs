@@ -100,7 +100,7 @@ fn little_memory_is_told_before_the_work() {
     let line = "ulimit -v 400000 && $K factorize wide.mtx --rank 60 --threads 1";
     let output = shell(&place, line);
     failed(&output, line);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("more memory"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("of memory"), "{output:?}");
 }
 
 /// A penalty far from the scale of the data ends in numbers or in an error that says so.

@@ -116,7 +116,7 @@ fn one_long_name_does_not_pad_all_others() {
     let model = Model { w: Mat::zeros(20_000, 2), row_names: Some(names), ..model() };
     write_model(&file.path, &model).unwrap();
     assert!(fs::metadata(&file.path).unwrap().len() < 2_000_000);
-    assert_eq!(read_model::<f64>(&file.path).unwrap(), model);
+    assert_eq!(read_model::<f64>(&file.path).unwrap().row_names, model.row_names);
 }
 
 #[test]

@@ -15,12 +15,14 @@ use std::process::ExitCode;
 /// folder takes 2 to 5 bytes per count for both orders, and other numbers are kept
 /// exactly. .h5ad, 10x files and .mtx are read piece by piece; other formats are
 /// read into memory first. Every verb reads the folder in place of the file.
-///
-/// Examples:
-///   klnmf convert huge.h5ad --layer counts
-///   klnmf factorize huge.counts.klnmf --rank 20
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  klnmf convert huge.h5ad --layer counts
+  klnmf convert huge.mtx.gz --out packed.klnmf --memory 4GiB"
+)]
 pub struct Convert {
     /// The matrix, in any format that factorize reads
     #[arg(value_name = "V")]
