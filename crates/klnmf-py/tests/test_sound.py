@@ -87,7 +87,7 @@ def test_training_gives_the_stems_of_the_program(tmp_path, free):
     for name, samples in sounds.items():
         sounds[name] = samples.astype(np.float32)
         wavfile.write(tmp_path / f"{name}.wav", RATE, sounds[name])
-    line = "separate mix.wav --train low=low.wav --train high=high.wav --per-source 5 --seed 3 --quiet"
+    line = "separate mix.wav --train low=low.wav --train high=high.wav --per-source 5 --seed 3 --out stems --quiet"
     extra = ["--components", str(free)] if free else []
     subprocess.run([klnmf_program, *line.split(), *extra], cwd=tmp_path, check=True)
     train = {name: sounds[name] for name in ("low", "high")}
