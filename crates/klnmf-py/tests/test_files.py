@@ -122,7 +122,8 @@ def test_what_cannot_be_loaded(counts, tmp_path):
 @program
 def test_python_loads_what_the_program_wrote(V, tmp_path):
     V.to_csv(tmp_path / "v.csv")
-    told = json.loads(run("factorize", "v.csv", "--rank", "3", "--seed", "7", "--out", "model.npz", "--json", cwd=tmp_path))
+    line = "factorize v.csv --rank 3 --seed 7 --out model.npz --json"
+    told = json.loads(run(*line.split(), cwd=tmp_path))
     model, ours = klnmf.load(tmp_path / "model.npz"), klnmf.factorize(V, 3, seed=7)
     np.testing.assert_array_equal(model.W, ours.W)
     assert model.features.tolist() == V.index.tolist() and model.samples.tolist() == V.columns.tolist()
