@@ -1,7 +1,7 @@
 //! Data that do not fit in memory: converted once into a folder, and read from there.
 
 use crate::cmd::{Data, Output, thread_count};
-use crate::input::available_memory;
+use crate::input::{self, available_memory};
 use crate::summary::bytes;
 use anyhow::{Context, bail};
 use klnmf::{LineBuffer, Lines, Memory, Order, Problem, Scalar, Sparse};
@@ -13,9 +13,52 @@ const READ_IN_FULL: [&str; 3] = ["csv", "tsv", "txt"];
 /// Bytes that a thread decodes at a time.
 const DECODED: u128 = 32 << 20;
 
+/// V in memory, or its outline and the folder that holds it.
+pub struct Source<T> {
+    pub table: Table<T>,
+    pub folder: Option<Folder>,
+}
+
+impl<T: Scalar> Source<T> {
+    /// Reads V, or opens its folder if V does not fit in memory beside the factors of this rank.
+    pub fn open(data: &Data, rank: usize, output: &Output) -> anyhow::Result<Self> {
+        output.tell(|| format!("reading {}", data.path.display()));
+        let folder = open(data, rank, output)?;
+        let table = match &folder {
+            Some(folder) => outline(data, folder)?,
+            None => input::read(data)?,
+        };
+        Ok(Self { table, folder })
+    }
+
+    /// Whether V is sparse.
+    pub fn is_sparse(&self) -> bool {
+        self.folder.as_ref().map_or(self.table.matrix.view().is_sparse(), Folder::is_sparse)
+    }
+
+    /// The number of entries of V that are not zero.
+    pub fn nnz(&self) -> u64 {
+        self.folder.as_ref().map_or_else(|| self.table.matrix.view().nnz() as u64, |folder| folder.nonzero)
+    }
+
+    /// V, prepared.
+    pub fn problem(&self, data: &Data) -> klnmf::Result<Problem<'_, T>> {
+        let Some(folder) = &self.folder else { return Problem::new(self.table.matrix.view(), data.threads) };
+        let [columns, rows] = halves(data, folder);
+        Problem::from_lines(columns, rows, data.threads)
+    }
+
+    /// ΣV and the hash of V.
+    pub fn scan(&self, data: &Data) -> anyhow::Result<(f64, String)> {
+        let v = self.table.matrix.view();
+        let in_memory = || Ok((v.sum(), klnmf_io::data_hash_text(v)));
+        self.folder.as_ref().map_or_else(in_memory, |folder| scan::<T>(data, folder))
+    }
+}
+
 /// The folder to work from if V does not fit in memory, or nothing if it does. The data are converted into that
 /// folder unless they have been already.
-pub fn open(data: &Data, rank: usize, output: &Output) -> anyhow::Result<Option<Folder>> {
+fn open(data: &Data, rank: usize, output: &Output) -> anyhow::Result<Option<Folder>> {
     let Some((need, least, limit)) = memory(data, rank) else { return Ok(None) };
     if need <= limit {
         return Ok(None);
@@ -91,7 +134,7 @@ pub fn name_for(path: &Path, layer: Option<&str>) -> PathBuf {
 }
 
 /// A table with the names and the shape of the data, and no entries.
-pub fn outline<T: Scalar>(data: &Data, folder: &Folder) -> anyhow::Result<Table<T>> {
+fn outline<T: Scalar>(data: &Data, folder: &Folder) -> anyhow::Result<Table<T>> {
     let (rows, cols) = folder.shape();
     let order = Order::shorter(rows, cols);
     let pointers = vec![0; rows.min(cols) + 1];
@@ -107,14 +150,8 @@ pub fn halves<'f>(data: &Data, folder: &'f Folder) -> [&'f dyn Lines; 2] {
     if data.transpose { [&folder.rows, &folder.columns] } else { [&folder.columns, &folder.rows] }
 }
 
-/// V on disk, prepared.
-pub fn problem<'f, T: Scalar>(data: &Data, folder: &'f Folder) -> klnmf::Result<Problem<'f, T>> {
-    let [columns, rows] = halves(data, folder);
-    Problem::from_lines(columns, rows, data.threads)
-}
-
 /// ΣV and the hash of V.
-pub fn scan<T: Scalar>(data: &Data, folder: &Folder) -> anyhow::Result<(f64, String)> {
+fn scan<T: Scalar>(data: &Data, folder: &Folder) -> anyhow::Result<(f64, String)> {
     let (rows, cols) = if data.transpose { swapped(folder.shape()) } else { folder.shape() };
     let (mut sum, mut hash, mut buffer) = (0.0, DataHash::new(rows, cols), LineBuffer::default());
     for line in 0..folder.columns.shape().0 {

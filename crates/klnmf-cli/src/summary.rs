@@ -1,6 +1,7 @@
 //! What a verb prints at the end: one JSON object or a few sentences.
 
 use anyhow::Context;
+use klnmf::Info;
 use serde_json::{Map, Value, json};
 
 /// A number for JSON, which has no infinity: `null` stands for numbers that are not finite.
@@ -55,4 +56,27 @@ pub fn bytes(n: u128) -> String {
         unit += 1;
     }
     if unit == 0 { format!("{n} B") } else { format!("{value:.1} {}", units[unit]) }
+}
+
+/// The divergence and the single-factor gaps as text.
+pub fn gaps(info: &Info) -> String {
+    if !info.divergence.is_finite() || !info.gap_h.is_finite() {
+        return format!(
+            "divergence   {:.8e}\ngaps         infinite: the model is zero where V is not; use --solver auto, \
+             another --rho, or other factors to start from\n",
+            info.divergence
+        );
+    }
+    let relative = |x: f64| if info.sum > 0.0 { x / info.sum } else { 0.0 };
+    format!(
+        "divergence   {:.8e} ({:.3} % of the sum)\n\
+         gaps         changing W alone can gain at most {:.3e}, H alone {:.3e} (relative gap {:.1e})\n\
+         left         {}\n",
+        info.divergence,
+        100.0 * relative(info.divergence),
+        info.gap_w,
+        info.gap_h,
+        info.relative_gap(),
+        info.left()
+    )
 }

@@ -1,7 +1,8 @@
 //! `klnmf decompose`: the weights of V for given parts.
 
 use super::{Data, Output, Precision, metadata, parse_seconds, thread_count};
-use crate::{disk, input, interrupt, outputs, progress, summary};
+use crate::disk::{self, Source};
+use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::{anyhow, bail};
 use clap::Args;
 use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Status};
@@ -84,14 +85,10 @@ impl Decompose {
         outputs::check(&inputs, &results, self.force)?;
         outputs::check_model_name("--out", &self.out())?;
         interrupt::nothing_to_save();
-        self.output.tell(|| format!("reading {}", self.data.path.display()));
-        let folder = disk::open(&self.data, disk::parts_in(&self.dictionary), &self.output)?;
-        let table = match &folder {
-            Some(folder) => disk::outline::<T>(&self.data, folder)?,
-            None => input::read::<T>(&self.data)?,
-        };
+        let source = Source::<T>::open(&self.data, disk::parts_in(&self.dictionary), &self.output)?;
+        let Source { table, folder } = &source;
         let v = table.matrix.view();
-        let Dictionary { w, parts, rows } = self.dictionary(&table)?;
+        let Dictionary { w, parts, rows } = self.dictionary(table)?;
         input::check_memory(&self.data.path, v, w.cols(), self.data.threads, 0)?;
 
         let bar = progress::bar(v.cols(), self.output.quiet);
@@ -99,7 +96,7 @@ impl Decompose {
         let found = Decomposer::new(&w, settings.threads).and_then(|w| {
             interrupt::something_to_save();
             let progress = |done| bar.set_position(done as u64);
-            match &folder {
+            match folder {
                 Some(folder) => w.decompose_lines(disk::halves(&self.data, folder)[0], &settings, &progress),
                 None => w.decompose_with(v, &settings, &progress),
             }
@@ -111,15 +108,12 @@ impl Decompose {
             onto_simplex(&mut found.h);
         }
         self.output.tell(|| format!("writing {}", self.out().display()));
-        let (nnz, (sum, hash)) = match &folder {
-            Some(folder) => (folder.nonzero, disk::scan::<T>(&self.data, folder)?),
-            None => (v.nnz() as u64, (v.sum(), klnmf_io::data_hash_text(v))),
-        };
-        let mut facts = self.facts(&found, &table, (nnz, sum), seconds);
+        let (sum, hash) = source.scan(&self.data)?;
+        let mut facts = self.facts(&found, table, (source.nnz(), sum), seconds);
         facts.insert("data_hash".into(), json!(hash));
-        self.write(&table, w, parts, &found, &facts, command)?;
+        self.write(table, w, parts, &found, &facts, command)?;
         facts.insert("command".into(), json!(command));
-        self.tell(&found, &table, rows.is_some(), facts)?;
+        self.tell(&found, table, rows.is_some(), facts)?;
         Ok(if found.status == Status::Stopped {
             ExitCode::from(interrupt::EXIT_CODE)
         } else {

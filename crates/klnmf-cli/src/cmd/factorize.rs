@@ -2,11 +2,12 @@
 
 use super::checkpoint::Checkpoints;
 use super::{Data, Output, Precision, metadata, note_rank, parse_seconds, solvers, thread_count, trace};
-use crate::{disk, input, interrupt, outputs, progress, summary};
+use crate::disk::{self, Source};
+use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::{Context, bail};
 use clap::Args;
 use klnmf::{Info, Init, Mat, Matrix, Problem, Scalar, Settings, Solution, Solver, Status};
-use klnmf_io::{Checkpoint, Folder, Model, Table, Target};
+use klnmf_io::{Checkpoint, Model, Table, Target};
 use klnmf_report::Report;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
@@ -125,29 +126,21 @@ impl Factorize {
         self.rank = self.rank.or(stored.as_ref().map(Checkpoint::rank));
         outputs::check(&self.data.files(), &self.outputs(), self.force)?;
         outputs::check_model_name("--out", &self.out())?;
-        self.output.tell(|| format!("reading {}", self.data.path.display()));
         let rank =
             self.rank.unwrap_or_else(|| disk::parts_in(Path::new(self.init.as_deref().unwrap_or_default())));
-        let folder = disk::open(&self.data, rank, &self.output)?;
-        let table = match &folder {
-            Some(folder) => disk::outline::<T>(&self.data, folder)?,
-            None => input::read::<T>(&self.data)?,
-        };
-        let v = table.matrix.view();
+        let source = Source::<T>::open(&self.data, rank, &self.output)?;
+        let v = source.table.matrix.view();
         if let Some(rank) = self.rank {
             input::about(&self.data, klnmf::check_rank(v, rank))?;
             input::check_memory(&self.data.path, v, rank, self.data.threads, 0)?;
         }
-        let (hash, sparse) = match &folder {
-            Some(folder) => (disk::scan::<T>(&self.data, folder)?.1, folder.is_sparse()),
-            None => (klnmf_io::data_hash_text(v), v.is_sparse()),
-        };
-        let (shape, fingerprint) = ((v.rows(), v.cols()), klnmf_io::fingerprint::<T>(&hash, sparse));
+        let (_, hash) = source.scan(&self.data)?;
+        let fingerprint = klnmf_io::fingerprint::<T>(&hash, source.is_sparse());
+        let shape = (v.rows(), v.cols());
         if let Some(stored) = &stored {
             self.checkpoints.check(stored, shape, &fingerprint, self.rank)?;
         }
-        let Start { problem, factors, given } =
-            self.start(&table, folder.as_ref(), &settings, stored.as_ref())?;
+        let Start { problem, factors, given } = self.start(&source, &settings, stored.as_ref())?;
         if let Some((_, h)) = &factors {
             note_rank(&self.output, shape, h.rows());
         }
@@ -181,12 +174,10 @@ impl Factorize {
         self.output.tell(|| format!("writing {}", self.out().display()));
         let mut facts = self.facts(&solution, v);
         facts.insert("data_hash".into(), json!(hash));
-        if let Some(folder) = &folder {
-            facts.insert("nnz".into(), json!(folder.nonzero));
-        }
-        self.write(&table, &solution, &trace, &facts, command)?;
+        facts.insert("nnz".into(), json!(source.nnz()));
+        self.write(&source.table, &solution, &trace, &facts, command)?;
         facts.insert("command".into(), json!(command));
-        self.tell(&solution, v, sparse, facts)?;
+        self.tell(&solution, v, source.is_sparse(), facts)?;
         Ok(if solution.status == Status::Stopped {
             ExitCode::from(interrupt::EXIT_CODE)
         } else {
@@ -224,15 +215,12 @@ impl Factorize {
     /// prepared, because V can be large.
     fn start<'v, T: Scalar>(
         &self,
-        table: &'v Table<T>,
-        folder: Option<&'v Folder>,
+        source: &'v Source<T>,
         settings: &Settings,
         stored: Option<&Checkpoint>,
     ) -> anyhow::Result<Start<'v, T>> {
-        let v = table.matrix.view();
-        let in_memory = || Problem::new(v, settings.threads);
-        let on_disk = |folder| disk::problem(&self.data, folder);
-        let prepare = || input::about(&self.data, folder.map_or_else(in_memory, on_disk));
+        let v = source.table.matrix.view();
+        let prepare = || input::about(&self.data, source.problem(&self.data));
         if let Some(stored) = stored {
             return Ok(Start { problem: prepare()?, factors: None, given: stored.given });
         }
@@ -252,7 +240,7 @@ impl Factorize {
             }
             None if given.ends_with(".npz") => {
                 let model = klnmf_io::read_model::<T>(Path::new(given))?;
-                input::same_names(given, &model.row_names, &table.row_names)?;
+                input::same_names(given, &model.row_names, &source.table.row_names)?;
                 (model.w, model.h)
             }
             None => bail!("--init {given}: give random, nndsvd, a model.npz, or two files as W0.npy,H0.npy"),
@@ -344,7 +332,6 @@ impl Factorize {
             "sum": info.sum,
             "rank": solution.h.rows(),
             "shape": [v.rows(), v.cols()],
-            "nnz": v.nnz(),
             "precision": info.precision.name(),
             "threads": thread_count(self.data.threads),
             "seed": self.seed,
@@ -372,7 +359,7 @@ impl Factorize {
                 info.iteration,
                 info.seconds
             );
-            text += &certificate_text(info);
+            text += &summary::gaps(info);
             // No method can start from factors with infinite gaps.
             let limited = matches!(solution.status, Status::IterationLimit | Status::TimeLimit);
             if limited && info.gap_h.is_finite() {
@@ -399,29 +386,6 @@ impl Factorize {
             text
         })
     }
-}
-
-/// The divergence and the single-factor gaps as text.
-pub fn certificate_text(info: &Info) -> String {
-    if !info.divergence.is_finite() || !info.gap_h.is_finite() {
-        return format!(
-            "divergence   {:.8e}\ngaps         infinite: the model is zero where V is not; use --solver auto, \
-             another --rho, or other factors to start from\n",
-            info.divergence
-        );
-    }
-    let relative = |x: f64| if info.sum > 0.0 { x / info.sum } else { 0.0 };
-    format!(
-        "divergence   {:.8e} ({:.3} % of the sum)\n\
-         gaps         changing W alone can gain at most {:.3e}, H alone {:.3e} (relative gap {:.1e})\n\
-         left         {}\n",
-        info.divergence,
-        100.0 * relative(info.divergence),
-        info.gap_w,
-        info.gap_h,
-        info.relative_gap(),
-        info.left()
-    )
 }
 
 fn csv_names(prefix: &str) -> [PathBuf; 2] {
