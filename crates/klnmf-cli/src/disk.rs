@@ -51,7 +51,9 @@ impl<T: Scalar> Source<T> {
     /// ΣV and the hash of V.
     pub fn scan(&self, data: &Data) -> anyhow::Result<(f64, String)> {
         let v = self.table.matrix.view();
-        let in_memory = || Ok((v.sum(), klnmf_io::data_hash_text(v)));
+        // Line by line, as from disk, so that the sums have the same bits.
+        let sums = || if data.transpose { v.row_sums() } else { v.col_sums() };
+        let in_memory = || Ok((sums().iter().sum(), klnmf_io::data_hash_text(v)));
         self.folder.as_ref().map_or_else(in_memory, |folder| scan::<T>(data, folder))
     }
 }
@@ -66,9 +68,9 @@ fn open(data: &Data, rank: usize, output: &Output) -> anyhow::Result<Option<Fold
     let name = data.path.display();
     if least > limit {
         bail!(
-            "{name}: rank {rank} needs at least {} of memory, even with V on disk, and {} can be used: choose a smaller \
-             rank, or a larger machine",
-            bytes(least),
+            "{name}: rank {rank} needs up to {} of memory, even with V on disk, and {} can be used: choose a \
+             smaller rank, or a larger machine",
+            bytes(least.min(need)),
             bytes(limit)
         );
     }
@@ -94,8 +96,8 @@ fn open(data: &Data, rank: usize, output: &Output) -> anyhow::Result<Option<Fold
     }))
 }
 
-/// The memory that a factorisation needs at most, what it needs at least with V on disk, and what may be used;
-/// none of them if the size of V or of the memory is not known.
+/// The memory that a factorisation needs at most, the same with V on disk, and what may be used; none of them
+/// if the size of V or of the memory is not known.
 fn memory(data: &Data, rank: usize) -> Option<(u128, u128, u128)> {
     let limit = data.memory.map(u128::from).or_else(available_memory)?;
     let text = data.path.to_string_lossy().to_lowercase();

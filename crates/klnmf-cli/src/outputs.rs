@@ -48,7 +48,10 @@ pub fn check(inputs: &[PathBuf], outputs: &[Output], force: bool) -> anyhow::Res
 
 /// The same for two names of one file.
 fn place(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or(path.into())
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default();
+    let in_folder = |_| std::fs::canonicalize(folder).map(|folder| folder.join(name));
+    std::fs::canonicalize(path).or_else(in_folder).unwrap_or(path.into())
 }
 
 /// Fails if the model's file name, given with `option`, has the extension of another format.

@@ -117,6 +117,8 @@ fn no_result_replaces_an_input_or_another_result() {
     place.fails("factorize v.csv --rank 2 --out ./v.csv", 1, &["v.csv", "input"]);
     place.fails("factorize foo_W.csv --rank 2 --csv foo", 1, &["foo_W.csv", "input"]);
     place.fails("factorize v.csv --rank 2 --out x.npz --report x.npz", 1, &["x.npz twice"]);
+    std::fs::create_dir(place.path("sub")).unwrap();
+    place.fails("factorize v.csv --rank 2 --out x.npz --report sub/../x.npz", 1, &["x.npz twice"]);
     place.fails("decompose v.csv --dictionary foo_W.csv --out foo_W.csv", 1, &["foo_W.csv", "input"]);
 }
 

@@ -46,15 +46,35 @@ pub fn convert(from: &Path, layer: Option<&str>, to: &Path, memory: u64) -> Resu
     let failed = |why| Error::Write { path: to.to_owned(), why };
     let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let hidden = tempfile::Builder::new().prefix(&format!(".{name}.")).tempdir_in(parent).map_err(failed)?;
+    let prefix = format!(".{name}.");
+    remove_leftovers(parent, &prefix);
+    let hidden = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent).map_err(failed)?;
     let place = hidden.path();
+    // Locked until the end, so that another conversion does not take this folder for a leftover.
+    let lock = File::create_new(place.join(LOCK)).map_err(failed)?;
+    let _ = lock.try_lock();
     match origin.write(place, &source, memory) {
         Ok(()) => {}
         Err(Stop::Read(fault)) => return Err(fault.at(from)),
         Err(Stop::Write(why)) => return Err(failed(why)),
     }
+    fs::remove_file(place.join(LOCK)).map_err(failed)?;
     fs::rename(place, to).map_err(failed)?;
     Folder::open(to)
+}
+
+/// The file that is locked during a conversion.
+const LOCK: &str = "lock";
+
+/// Removes the hidden folders of conversions that were killed. The system has released their locks.
+fn remove_leftovers(parent: &Path, prefix: &str) {
+    let hidden = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(prefix);
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten().filter(hidden) {
+        if File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok()) {
+            // If it cannot be removed, it stays, and does no harm.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// What tells two sources apart: path, length, time of the last change, and layer.

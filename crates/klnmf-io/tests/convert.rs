@@ -142,6 +142,16 @@ fn whole_or_nothing() {
     convert(&file.path, None, &to, 1000).unwrap();
     assert_eq!(fs::metadata(to.join("columns")).unwrap().modified().unwrap(), written);
     assert_eq!(count(), 2);
+    // What a killed conversion has left is removed, and a folder of somebody else is not.
+    fs::remove_dir_all(&to).unwrap();
+    for (hidden, lock) in [(".a.klnmf.Xy12", "lock"), (".a.klnmf.other", "key")] {
+        fs::create_dir(folder.join(hidden)).unwrap();
+        fs::write(folder.join(hidden).join(lock), b"").unwrap();
+    }
+    convert(&file.path, None, &to, 1000).unwrap();
+    assert!(!folder.join(".a.klnmf.Xy12").exists() && folder.join(".a.klnmf.other").exists());
+    let names: Vec<_> = fs::read_dir(&to).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!names.contains(&"lock".into()), "{names:?}");
     let other = temporary("b.mtx", &fs::read(&file.path).unwrap());
     let refused = message(convert(&other.path, None, &to, 1000));
     assert!(refused.contains("it holds other data") && refused.contains("remove it"), "{refused}");

@@ -50,6 +50,7 @@ pub(crate) fn start<T: Scalar>(
         Init::Random => random(n, m, rank, settings.seed)?,
         Init::Nndsvd => nndsvd(problem, rank, settings)?,
     };
+    problem.check()?;
     scale_to(problem.sum, &mut w, &mut h);
     Ok((w, h))
 }

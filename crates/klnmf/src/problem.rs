@@ -186,6 +186,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
 
     pub(crate) fn certify(&self, w: &Mat<T>, h: &Mat<T>) -> Result<Certificate> {
         check_factors_of(self.shape(), w, h)?;
-        Ok(Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h, None).0)
+        let (certificate, _) = Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h, None);
+        self.check().map(|()| certificate)
     }
 }

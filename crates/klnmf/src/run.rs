@@ -193,6 +193,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         each: &mut dyn FnMut(&mut Self) -> ControlFlow<()>,
     ) -> Result<Solution<T>> {
         loop {
+            self.problem.check()?;
             if each(&mut self).is_break() {
                 self.close()?;
                 return Ok(self.solution(Status::Stopped));
@@ -252,6 +253,7 @@ impl<'a, T: Scalar> Run<'a, T> {
             self.factors = shown;
             self.normalize();
         }
+        self.problem.check()?;
         // Scaling the columns of W to sum 1 may overflow or underflow.
         let Factors { wt, h } = &self.factors;
         let finite = wt.as_slice().iter().chain(h.as_slice()).all(|x| x.is_finite());

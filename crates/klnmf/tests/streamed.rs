@@ -4,7 +4,7 @@ use klnmf::{
     DecomposeSettings, Decomposer, Error, LineBuffer, Lines, Mat, Matrix, Order, Problem, Scalar, Settings,
     Solver, Sparse, factorize,
 };
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The columns of a matrix, and after so many readings nothing any more.
@@ -143,6 +143,22 @@ fn failures_are_errors() {
             "{readings}"
         );
     }
+    // Every way to work on a problem reports the failure, and a run ends as soon as there is one.
+    let columns = Columns::of(view);
+    let rows = Columns::of(view.transpose());
+    let problem = Problem::<f64>::from_lines(&columns, &rows, 2).unwrap();
+    let (w, h) = problem.init(3, &settings).unwrap();
+    let run = problem.run(w.clone(), h.clone(), &settings).unwrap();
+    columns.left.store(0, Ordering::Relaxed);
+    let mut rounds = 0;
+    let ended = run.to_end_with(|_| {
+        rounds += 1;
+        ControlFlow::Continue(())
+    });
+    let gone = Error::Unreadable("the disk is gone: plug it in".into());
+    assert_eq!((ended.unwrap_err(), rounds), (gone.clone(), 1));
+    assert_eq!(problem.certificate(&w, &h).unwrap_err(), gone);
+    assert_eq!(problem.init(3, &settings).unwrap_err(), gone);
     let damage: [fn(&mut Columns); 3] =
         [|c| c.entries[7][0].0 = 99, |c| c.entries[7][1].0 = c.entries[7][0].0, |c| c.length = 5];
     for damage in damage {

@@ -89,6 +89,8 @@ impl Decompose {
         let Source { table, folder } = &source;
         let v = table.matrix.view();
         let Dictionary { w, parts, rows } = self.dictionary(table)?;
+        // Before the work: if this fails, nothing is lost.
+        let (sum, hash) = source.scan(&self.data)?;
         input::check_memory(&self.data.path, v, w.cols(), self.data.threads, 0)?;
 
         let bar = progress::bar(v.cols(), self.output.quiet);
@@ -108,7 +110,6 @@ impl Decompose {
             onto_simplex(&mut found.h);
         }
         self.output.tell(|| format!("writing {}", self.out().display()));
-        let (sum, hash) = source.scan(&self.data)?;
         let mut facts = self.facts(&found, table, (source.nnz(), sum), seconds);
         facts.insert("data_hash".into(), json!(hash));
         self.write(table, w, parts, &found, &facts, command)?;

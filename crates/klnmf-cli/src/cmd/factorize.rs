@@ -162,8 +162,11 @@ impl Factorize {
                 trace.push(*run.info());
             }
             // The state is saved before the run ends, because the end scales the factors.
-            let stop = interrupt::flag().load(Ordering::Relaxed) || problem.check().is_err();
-            saver.iter_mut().for_each(|saver| saver.save(run, stop || run.ended().is_some()));
+            let stop = interrupt::flag().load(Ordering::Relaxed);
+            // A state from lines that could not be read is worthless, and the run ends with an error.
+            if problem.check().is_ok() {
+                saver.iter_mut().for_each(|saver| saver.save(run, stop || run.ended().is_some()));
+            }
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         bar.finish_and_clear();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,7 +86,8 @@ def _places(mine: list[str], others: list[str], data: str, name: str) -> list[in
     if lacks:
         trouble = "; ".join(lacks)
     elif len(known) < len(mine) or len(at) < len(others):
-        twice = next(label for label in mine + others if max(mine.count(label), others.count(label)) > 1)
+        counts = [Counter(mine), Counter(others)]
+        twice = next(label for label in mine + others if max(count[label] for count in counts) > 1)
         trouble = f"{twice!r} occurs twice"
     else:
         return [at[label] for label in mine]

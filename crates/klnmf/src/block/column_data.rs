@@ -12,7 +12,7 @@ use std::ops::Range;
 const MOST_NUMBERS: usize = 1 << 17;
 
 /// The most columns in a panel, unless the dictionary is tall.
-const USUAL_COLUMNS: usize = 48;
+pub const USUAL_COLUMNS: usize = 48;
 
 /// Rows from which a dictionary does not stay in cache.
 const TALL: usize = 1 << 15;

@@ -1,7 +1,7 @@
 //! V or Vᵀ in lines that are read when they are needed, such as packed columns on disk.
 
-use super::column_data::{gathered_rows, nonzero, panel_width};
-use super::{Block, Blocks, Dictionary, Load, MOST_COLUMNS, Nonzero};
+use super::column_data::{USUAL_COLUMNS, gathered_rows, nonzero, panel_width};
+use super::{Block, Blocks, Dictionary, Load, Nonzero};
 use crate::kernel::SparseRows;
 use crate::parallel::Pool;
 use crate::{Entry, Error, Result, Scalar};
@@ -40,15 +40,17 @@ pub struct LineBuffer {
 }
 
 impl LineBuffer {
-    /// Whether the arrays are some lines of this length.
-    fn fits(&self, lines: usize, length: usize, sparse: bool) -> bool {
+    /// Whether the arrays are some lines of this length with at most `longest` entries each.
+    fn fits(&self, lines: usize, length: usize, sparse: bool, longest: usize) -> bool {
         if !sparse {
             return self.values.len() == lines * length;
         }
         let increasing = |range: Range<usize>| {
             let idx = self.idx.get(range);
             idx.is_some_and(|idx| {
-                idx.is_sorted_by(|a, b| a < b) && idx.last().is_none_or(|last| (*last as usize) < length)
+                idx.len() <= longest
+                    && idx.is_sorted_by(|a, b| a < b)
+                    && idx.last().is_none_or(|last| (*last as usize) < length)
             })
         };
         let mut begin = 0;
@@ -84,6 +86,12 @@ pub type Failure = Arc<OnceLock<Error>>;
 /// Lines with their sums, as numbers of type T.
 pub struct Streamed<'v, T> {
     lines: &'v dyn Lines,
+    /// The number of lines, their length, whether they are sparse, and the most entries in one. The trait is
+    /// asked once: memory is safe only if the answers agree.
+    count: usize,
+    length: usize,
+    sparse: bool,
+    longest: usize,
     sums: Vec<f64>,
     nonzero: Nonzero,
     failure: Failure,
@@ -98,8 +106,19 @@ impl<'v, T: Scalar> Streamed<'v, T> {
         failure: Failure,
         position: fn(usize, usize) -> (usize, usize),
     ) -> Result<Self> {
-        let (count, length) = lines.shape();
-        let mut new = Self { lines, sums: vec![], nonzero: Nonzero::NONE, failure, precision: PhantomData };
+        let ((count, length), sparse, longest) = (lines.shape(), lines.is_sparse(), lines.longest());
+        let (sums, nonzero_entries, precision) = (vec![], Nonzero::NONE, PhantomData);
+        let mut new = Self {
+            lines,
+            count,
+            length,
+            sparse,
+            longest,
+            sums,
+            nonzero: nonzero_entries,
+            failure,
+            precision,
+        };
         let (mut sums, mut facts) = (vec![0.0; count], vec![(Nonzero::NONE, None); count]);
         pool.panels(new.width(pool.threads()), (&mut sums, 1), (&mut facts, 1), |first, sums, facts| {
             let mut buffer = LineBuffer::default();
@@ -133,7 +152,7 @@ impl<'v, T: Scalar> Streamed<'v, T> {
 
     /// The first positive entry, by its position in a line and then by its line, at one of these positions.
     pub fn first_at(&self, positions: &[usize]) -> Option<(usize, usize, f64)> {
-        let (count, _) = self.lines.shape();
+        let count = self.count;
         let (width, mut buffer) = (self.width(1), LineBuffer::default());
         let mut found: Option<(usize, usize, f64)> = None;
         for first in (0..count).step_by(width) {
@@ -141,10 +160,10 @@ impl<'v, T: Scalar> Streamed<'v, T> {
             self.read(lines.clone(), &mut buffer);
             let mut begin = 0;
             for (l, line) in lines.enumerate() {
-                let end = buffer.ends.get(l).copied().unwrap_or(begin + self.lines.shape().1);
+                let end = buffer.ends.get(l).copied().unwrap_or(begin + self.length);
                 for (at, n) in (begin..end).zip(0..) {
                     let place = buffer.idx.get(at).map_or(n, |i| *i as usize);
-                    let value = buffer.values[at];
+                    let value = T::from_f64(buffer.values[at]).to_f64();
                     let sooner = found.is_none_or(|found| (place, line) < (found.0, found.1));
                     if value > 0.0 && sooner && positions.binary_search(&place).is_ok() {
                         found = Some((place, line, value));
@@ -158,23 +177,24 @@ impl<'v, T: Scalar> Streamed<'v, T> {
 
     /// Lines of a panel: as in memory, unless they have too many entries to be decoded together.
     fn width(&self, threads: usize) -> usize {
-        let (count, length) = self.lines.shape();
-        let most = (MOST_NUMBERS / self.lines.longest().max(1)).max(1);
-        most.min(match self.lines.is_sparse() {
-            true => count.div_ceil(64).clamp(1, MOST_COLUMNS),
-            false => panel_width(length, count, true, threads),
+        let most = (MOST_NUMBERS / self.longest.max(1)).max(1);
+        most.min(match self.sparse {
+            true => self.count.div_ceil(64).clamp(1, USUAL_COLUMNS),
+            false => panel_width(self.length, self.count, true, threads),
         })
     }
 
     /// Reads some lines. If that fails they are zero.
     fn read(&self, lines: Range<usize>, buffer: &mut LineBuffer) {
-        let (count, (_, length), sparse) = (lines.len(), self.lines.shape(), self.lines.is_sparse());
+        let (count, length, sparse) = (lines.len(), self.length, self.sparse);
         buffer.ends.clear();
         buffer.idx.clear();
         buffer.values.clear();
         let damaged = || "lines of V are damaged: convert the data again".to_owned();
         let found = self.lines.read(lines, buffer);
-        let fits = found.and_then(|()| buffer.fits(count, length, sparse).then_some(()).ok_or_else(damaged));
+        let fits = found.and_then(|()| {
+            buffer.fits(count, length, sparse, self.longest).then_some(()).ok_or_else(damaged)
+        });
         if let Err(why) = fits {
             // Only the first failure is reported.
             let _ = self.failure.set(Error::Unreadable(why));
@@ -189,8 +209,7 @@ impl<'v, T: Scalar> Streamed<'v, T> {
 
 impl<T: Scalar, S: Scalar> Blocks<S> for Streamed<'_, T> {
     fn shape(&self) -> (usize, usize) {
-        let (count, length) = self.lines.shape();
-        (length, count)
+        (self.length, self.count)
     }
 
     fn sums(&self) -> &[f64] {
@@ -206,11 +225,11 @@ impl<T: Scalar, S: Scalar> Blocks<S> for Streamed<'_, T> {
     }
 
     fn most_rows(&self) -> usize {
-        if self.lines.is_sparse() { gathered_rows(self.lines.longest()) } else { self.lines.shape().1 }
+        if self.sparse { gathered_rows(self.longest) } else { self.length }
     }
 
     fn gathers(&self) -> bool {
-        self.lines.is_sparse()
+        self.sparse
     }
 
     fn load(
@@ -225,11 +244,11 @@ impl<T: Scalar, S: Scalar> Blocks<S> for Streamed<'_, T> {
         a.clear();
         a.extend(lines.values.iter().map(|x| S::from_f64(T::from_f64(*x).to_f64())));
         let (first, sums) = (cols.start, &self.sums[cols]);
-        if !self.lines.is_sparse() {
+        if !self.sparse {
             return f(&dictionary.block(first, a, sums));
         }
         lines.ends.insert(0, 0);
-        assert_eq!(dictionary.rows.len(), self.lines.shape().1 * dictionary.stride);
+        assert_eq!(dictionary.rows.len(), self.length * dictionary.stride);
         // Safety: `read` checks the indices, and the dictionary has as many rows.
         let rows = unsafe { SparseRows::new(&lines.ends, &lines.idx, &dictionary.rows, dictionary.stride) };
         f(&Block { p: 0, rows: Some(rows), ..dictionary.block(first, a, sums) });
