@@ -21,7 +21,7 @@ pub struct Checkpoints {
     every: Duration,
     /// Continue from a checkpoint, to the same bits as a run that was never stopped. V, the solver and its
     /// settings must be the same; limits and --tol may differ, and --seed and --init have no effect any more.
-    /// The file is updated as with --checkpoint
+    /// Without --checkpoint, this file is updated
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
 }
@@ -50,6 +50,17 @@ impl Checkpoints {
     pub fn output(&self) -> Option<outputs::Output> {
         let new = self.checkpoint.as_ref().filter(|path| self.resume.as_ref() != Some(path));
         new.map(|path| ("--checkpoint", path.clone()))
+    }
+
+    /// Fails if the file of --checkpoint has the extension of another format.
+    pub fn check_name(&self) -> anyhow::Result<()> {
+        self.checkpoint.as_deref().map_or(Ok(()), |path| outputs::check_model_name("--checkpoint", path))
+    }
+
+    /// How to continue from the state, if it is stored.
+    pub fn advice(&self) -> Option<String> {
+        let path = self.checkpoint.as_deref().or(self.resume.as_deref())?;
+        Some(format!("--resume {}", path.display()))
     }
 
     /// The writer of a run whose result has `given` parts first.

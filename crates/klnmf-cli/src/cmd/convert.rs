@@ -12,9 +12,10 @@ use std::process::ExitCode;
 /// Convert V into a folder of packed rows and columns, to factorise it from disk
 ///
 /// factorize and decompose do this themselves if V does not fit in memory. The
-/// folder takes 2 to 5 bytes per count for both orders, and other numbers are kept
+/// folder takes 1 to 5 bytes per count for both orders, and other numbers are kept
 /// exactly. .h5ad, 10x files and .mtx are read piece by piece; other formats are
-/// read into memory first. Every verb reads the folder in place of the file.
+/// read into memory first. factorize, decompose and info read the folder in place
+/// of the file.
 #[derive(Args)]
 #[command(
     verbatim_doc_comment,
@@ -30,7 +31,8 @@ pub struct Convert {
     /// Layer of an .h5ad file to read instead of X; raw stands for its raw/X
     #[arg(long, value_name = "NAME")]
     layer: Option<String>,
-    /// Folder to write, with a name that ends in .klnmf [default: beside V, with its name]
+    /// Folder to write, with a name that ends in .klnmf [default: beside V, with its name
+    /// and that of the layer]
     #[arg(long, short, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Memory to use, such as 4GiB [default: half of the free memory]

@@ -244,7 +244,7 @@ impl Decompose {
                 (Some(_), false) => {
                     "note         the dictionary's rows have no names: they are matched by position\n"
                 }
-                (None, true) => "note         the rows of V have no names: they are matched by position\n",
+                (None, true) => "note         the rows of V have no names, so they are matched by position: name them with --row-names\n",
                 _ => "",
             };
             format!(

@@ -126,6 +126,7 @@ impl Factorize {
         self.rank = self.rank.or(stored.as_ref().map(Checkpoint::rank));
         outputs::check(&self.data.files(), &self.outputs(), self.force)?;
         outputs::check_model_name("--out", &self.out())?;
+        self.checkpoints.check_name()?;
         let rank =
             self.rank.unwrap_or_else(|| disk::parts_in(Path::new(self.init.as_deref().unwrap_or_default())));
         let source = Source::<T>::open(&self.data, rank, &self.output)?;
@@ -264,7 +265,10 @@ impl Factorize {
     }
 
     fn out(&self) -> PathBuf {
-        let ending = self.rank.map_or("-continued.npz".into(), |rank| format!("-r{rank}.npz"));
+        let layer = self.data.layer.as_ref().map_or(String::new(), |layer| format!("-{layer}"));
+        let rank = self.rank.map_or("-continued".into(), |rank| format!("-r{rank}"));
+        let seed = if self.seed == 0 { String::new() } else { format!("-seed{}", self.seed) };
+        let ending = format!("{}{rank}{seed}.npz", layer.replace(['/', '\\'], "_"));
         self.out.clone().unwrap_or_else(|| outputs::named_after(&self.data.path, &ending))
     }
 
@@ -369,10 +373,9 @@ impl Factorize {
                 let limit = if solution.status == Status::TimeLimit { "--time-limit" } else { "--max-iter" };
                 let how =
                     if self.solver == Solver::Auto { String::new() } else { ", or use --solver auto".into() };
-                text += &format!(
-                    "advice       to get closer: raise {limit}, or continue with --init {}{how}\n",
-                    self.out().display()
-                );
+                let from =
+                    self.checkpoints.advice().unwrap_or_else(|| format!("--init {}", self.out().display()));
+                text += &format!("advice       to get closer: raise {limit}, or continue with {from}{how}\n");
             }
             text += &format!(
                 "model        {} (W {} × {}, H {} × {})\n",
