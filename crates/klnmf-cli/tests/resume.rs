@@ -31,6 +31,42 @@ fn every_solver_goes_on_to_the_same_bytes() {
     }
 }
 
+/// A limit that cuts a round short leaves the state before that round.
+#[test]
+fn any_limit_leaves_a_state_of_the_whole_run() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(12, 20));
+    for (solver, limit, stored) in [("fpa", 7, 5), ("fpa", 3, 0), ("simplex", 13, 10), ("auto", 9, 9)] {
+        let line = format!("factorize v.csv -k 3 --solver {solver} --tol 0 --force --quiet");
+        place.ok(&format!("{line} --max-iter 60 --out whole.npz"));
+        place.ok(&format!("{line} --max-iter {limit} --checkpoint c.npz --out part.npz"));
+        assert_eq!(read_checkpoint(&place.path("c.npz")).unwrap().state.iteration, stored, "{solver}");
+        place.ok(&format!("{line} --max-iter 60 --resume c.npz --out part.npz"));
+        let [whole, part] = ["whole.npz", "part.npz"].map(|name| std::fs::read(place.path(name)).unwrap());
+        assert!(whole == part, "{solver} stopped at {limit}");
+    }
+}
+
+/// What a run reads is not replaced by what it writes, and a checkpoint that cannot be written is told before
+/// the work.
+#[test]
+fn inputs_are_kept() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(12, 20));
+    place.ok("factorize v.csv -k 3 --max-iter 10 --tol 0 --checkpoint c.npz --out m.npz");
+    let line = "factorize v.csv -k 3 --force";
+    place.fails(&format!("{line} --resume c.npz --out c.npz"), 1, &["c.npz: it is an input"]);
+    place.fails(&format!("{line} --init m.npz --out m.npz"), 1, &["m.npz: it is an input"]);
+    place.fails(&format!("{line} --init m.npz --checkpoint m.npz --out x.npz"), 1, &["it is an input"]);
+    place.fails(&format!("{line} --checkpoint c.txt"), 1, &["ends in .npz"]);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(place.path("c.npz"), place.path("link.npz")).unwrap();
+        place.fails(&format!("{line} --resume link.npz"), 1, &["link.npz", "link"]);
+    }
+    read_checkpoint(&place.path("c.npz")).unwrap();
+}
+
 /// Ctrl-C writes the state before the model, and the checkpoints of a killed run are whole.
 #[cfg(unix)]
 #[test]

@@ -80,11 +80,15 @@ fn remove_leftovers(parent: &Path, prefix: &str) {
 /// What tells two sources apart: path, length, time of the last change, and layer.
 fn identity(from: &Path, layer: Option<&str>) -> io::Result<String> {
     let file = tenx::matrix_of(from).unwrap_or(from.to_owned());
-    let facts = fs::metadata(&file)?;
-    let changed = facts.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let mut stamps = String::new();
+    for file in std::iter::once(file.clone()).chain(tenx::lists_of(from)) {
+        let facts = fs::metadata(&file)?;
+        let changed = facts.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        stamps += &format!("{} {} ", facts.len(), changed.as_nanos());
+    }
     let name = fs::canonicalize(&file)?.display().to_string().replace(['\n', '\r'], " ");
     let layer = layer.unwrap_or("X").replace(['\n', '\r'], " ");
-    Ok(format!("{} {changed} {layer} {name}", facts.len()))
+    Ok(format!("{stamps}{layer} {name}"))
 }
 
 /// Why a conversion ended.

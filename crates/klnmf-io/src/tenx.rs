@@ -98,6 +98,15 @@ pub(crate) fn matrix_of(folder: &Path) -> Option<PathBuf> {
     member(folder, &["matrix.mtx"])
 }
 
+/// The files with the names of features and cells.
+const FEATURES: [&str; 2] = ["features.tsv", "genes.tsv"];
+const BARCODES: [&str; 1] = ["barcodes.tsv"];
+
+/// The lists of names in a folder.
+pub(crate) fn lists_of(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    [member(folder, &FEATURES), member(folder, &BARCODES)].into_iter().flatten()
+}
+
 /// Reads a folder, whose matrix is at `path`.
 pub(crate) fn read_folder<T: Scalar>(folder: &Path, path: &Path) -> Result<Table<T>, Error> {
     let table = Source::new(path).and_then(|source| crate::mtx::read(&source));
@@ -112,8 +121,7 @@ pub(crate) fn folder_names(
     folder: &Path,
     (rows, cols): (usize, usize),
 ) -> Result<[Option<Vec<String>>; 2], Error> {
-    let lists =
-        [("features", &["features.tsv", "genes.tsv"][..], rows), ("barcodes", &["barcodes.tsv"], cols)];
+    let lists = [("features", &FEATURES[..], rows), ("barcodes", &BARCODES[..], cols)];
     let mut found = [None, None];
     for ((what, names, length), out) in lists.into_iter().zip(&mut found) {
         let Some(path) = member(folder, names) else { continue };

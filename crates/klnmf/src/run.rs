@@ -153,10 +153,23 @@ impl<'a, T: Scalar> Run<'a, T> {
         T::advance(self);
     }
 
-    pub(crate) fn iterate(&mut self) {
-        let (settings, spec) = (self.settings, self.settings.solver.spec());
+    /// The steps on each factor in a whole round.
+    fn inner(&self) -> usize {
+        let spec = self.settings.solver.spec();
         let inner = if self.problem.is_sparse() { spec.inner_sparse } else { spec.inner };
-        let inner = settings.inner.unwrap_or(inner);
+        self.settings.inner.unwrap_or(inner)
+    }
+
+    /// Whether the limit cuts the next round short, or has cut the last one. A run with a higher limit does
+    /// not pass through the state after such a round.
+    pub fn cut(&self) -> (bool, bool) {
+        let left = self.settings.max_iter.saturating_sub(self.iteration);
+        let (next, last) = (left > 0 && left < self.inner(), self.iteration - self.before < self.inner());
+        (next, self.iteration > 0 && last)
+    }
+
+    pub(crate) fn iterate(&mut self) {
+        let (settings, inner) = (self.settings, self.inner());
         // Beyond the limit, rounds are complete.
         let left = settings.max_iter.checked_sub(self.iteration).filter(|left| *left > 0);
         let steps = left.map_or(inner, |left| inner.min(left));

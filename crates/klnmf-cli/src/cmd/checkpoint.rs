@@ -1,11 +1,11 @@
 //! `--checkpoint`, `--every` and `--resume`: the state of a run on disk.
 
-use super::{Output, parse_seconds};
+use super::{complain, parse_seconds};
 use crate::outputs;
 use anyhow::bail;
 use clap::Args;
 use klnmf::{Run, Scalar};
-use klnmf_io::{Checkpoint, Target};
+use klnmf_io::{Checkpoint, NewFile, Target};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -46,20 +46,33 @@ impl Checkpoints {
         }
     }
 
+    /// The file that is read.
+    pub fn input(&self) -> Option<PathBuf> {
+        self.resume.clone()
+    }
+
     /// The new file, if one is written. That of --resume may be replaced.
     pub fn output(&self) -> Option<outputs::Output> {
         let new = self.checkpoint.as_ref().filter(|path| self.resume.as_ref() != Some(path));
         new.map(|path| ("--checkpoint", path.clone()))
     }
 
-    /// Fails if the file of --checkpoint has the extension of another format.
-    pub fn check_name(&self) -> anyhow::Result<()> {
-        self.checkpoint.as_deref().map_or(Ok(()), |path| outputs::check_model_name("--checkpoint", path))
+    /// Fails if the file cannot be written, or has the extension of another format.
+    pub fn check_file(&self) -> anyhow::Result<()> {
+        let Some(path) = self.file() else { return Ok(()) };
+        outputs::check_model_name("--checkpoint", path)?;
+        drop(NewFile::create(path)?);
+        Ok(())
+    }
+
+    /// The file that is written.
+    fn file(&self) -> Option<&Path> {
+        self.checkpoint.as_deref().or(self.resume.as_deref())
     }
 
     /// How to continue from the state, if it is stored.
     pub fn advice(&self) -> Option<String> {
-        let path = self.checkpoint.as_deref().or(self.resume.as_deref())?;
+        let path = self.file()?;
         Some(format!("--resume {}", path.display()))
     }
 
@@ -69,10 +82,11 @@ impl Checkpoints {
         shape: (usize, usize),
         fingerprint: String,
         given: usize,
-        output: &'a Output,
+        force: bool,
     ) -> Option<Saver<'a>> {
-        let path = self.checkpoint.as_deref().or(self.resume.as_deref())?;
-        Some(Saver { path, every: self.every, last: Instant::now(), shape, fingerprint, given, output })
+        let (path, every, last) = (self.file()?, self.every, Instant::now());
+        let replace = force || self.resume.as_deref() == Some(path);
+        Some(Saver { path, every, last, shape, fingerprint, given, replace })
     }
 }
 
@@ -84,20 +98,25 @@ pub struct Saver<'a> {
     shape: (usize, usize),
     fingerprint: String,
     given: usize,
-    output: &'a Output,
+    /// Whether a file with this name may be replaced: with --force, or if it is our own.
+    replace: bool,
 }
 
 impl Saver<'_> {
     /// Writes the state if it is time to, or if this is the end. A failure does not end the run: the model
     /// can still be saved.
     pub fn save<T: Scalar>(&mut self, run: &mut Run<'_, T>, end: bool) {
-        if !end && self.last.elapsed() < self.every {
+        // A run with a higher limit does not pass through the state after a round that was cut short, so the
+        // state before it is stored.
+        let (cut_next, cut_last) = run.cut();
+        if cut_last || (!end && !cut_next && self.last.elapsed() < self.every) {
             return;
         }
         let (state, shape, given) = (run.state(), self.shape, self.given);
         let checkpoint = Checkpoint { state, shape, fingerprint: self.fingerprint.clone(), given };
-        if let Err(why) = klnmf_io::write_checkpoint(Target::new(self.path, true), &checkpoint) {
-            self.output.note(&format!("there is no new checkpoint: {why}"));
+        match klnmf_io::write_checkpoint(Target::new(self.path, self.replace), &checkpoint) {
+            Ok(()) => self.replace = true,
+            Err(why) => complain(&format!("there is no new checkpoint: {why}")),
         }
         self.last = Instant::now();
     }

@@ -124,9 +124,9 @@ impl Factorize {
         interrupt::nothing_to_save();
         let stored = self.checkpoints.read()?;
         self.rank = self.rank.or(stored.as_ref().map(Checkpoint::rank));
-        outputs::check(&self.data.files(), &self.outputs(), self.force)?;
+        outputs::check(&self.inputs(), &self.outputs(), self.force)?;
         outputs::check_model_name("--out", &self.out())?;
-        self.checkpoints.check_name()?;
+        self.checkpoints.check_file()?;
         let rank =
             self.rank.unwrap_or_else(|| disk::parts_in(Path::new(self.init.as_deref().unwrap_or_default())));
         let source = Source::<T>::open(&self.data, rank, &self.output)?;
@@ -154,7 +154,7 @@ impl Factorize {
             (None, None) => unreachable!("a start has factors or a state"),
         };
         let run = input::about(&self.data, run)?.sort_from(given);
-        let mut saver = self.checkpoints.saver(shape, fingerprint, given, &self.output);
+        let mut saver = self.checkpoints.saver(shape, fingerprint, given, self.force);
         interrupt::something_to_save();
         let solution = run.to_end_with(|run| {
             if run.shows() {
@@ -274,6 +274,12 @@ impl Factorize {
 
     fn target<'p>(&self, path: &'p Path) -> Target<'p> {
         Target::new(path, self.force)
+    }
+
+    /// The files that are read.
+    fn inputs(&self) -> Vec<PathBuf> {
+        let init = self.init.iter().flat_map(|init| init.split(',')).map(|file| PathBuf::from(file.trim()));
+        self.data.files().into_iter().chain(init).chain(self.checkpoints.input()).collect()
     }
 
     fn outputs(&self) -> Vec<outputs::Output> {
