@@ -121,9 +121,9 @@ fn memory(data: &Data, rank: usize) -> Option<(u128, u128, u128)> {
     Some((need.total(), least, limit))
 }
 
-/// What the file holds. The size of another layer is that of X, or of the layer if there is no X.
+/// What the file holds, if it is known without reading it.
 fn summary(data: &Data) -> Option<Summary> {
-    klnmf_io::peek(&data.path).ok().filter(|found| found.shape.is_some())
+    klnmf_io::peek_layer(&data.path, data.layer.as_deref()).ok().filter(|found| found.shape.is_some())
 }
 
 /// The folder beside a file that its conversion goes to.

@@ -41,6 +41,12 @@ fn info_lists_layers() {
     tells("csc_lzf.h5ad", "layers", "counts, raw");
     assert_eq!(place.json("info csc_lzf.h5ad --layer raw")["shape"], serde_json::json!([4, 4]));
     tells("without_x.h5ad", "layers", "counts");
+    tells("csc_lzf.h5ad --layer raw", "shape", "4 × 4");
+    // The size of the layer counts, not that of X.
+    for file in ["csc_lzf.h5ad --layer raw", "without_x.h5ad --layer counts"] {
+        let line = format!("factorize {file} --rank 1 --memory 1MB");
+        place.fails(&line, 1, &["even with V on disk"]);
+    }
     place.fails("factorize without_x.h5ad --rank 1", 1, &["no matrix X", "--layer counts"]);
     place.fails(
         "info csc_lzf.h5ad --layer x",

@@ -74,6 +74,6 @@ pub use model::{Model, read_metadata, read_model, write_model, write_spooled_mod
 pub use npy::write_npy;
 pub use output::{NewFile, Target, abandon_unfinished, atomically};
 pub use spool::Spool;
-pub use summary::{ArrayInfo, Summary, peek};
+pub use summary::{ArrayInfo, Summary, peek, peek_layer};
 pub use table::{Stored, Table, read, read_dense, read_layer};
 pub use text::write_csv;

@@ -49,10 +49,15 @@ pub struct ArrayInfo {
 /// Describes the content of a file. Only csv, tsv and txt are read in full, because their size is not known
 /// before the last line.
 pub fn peek(path: &Path) -> Result<Summary, Error> {
+    peek_layer(path, None)
+}
+
+/// [`peek`] at a layer of an .h5ad file instead of X.
+pub fn peek_layer(path: &Path, layer: Option<&str>) -> Result<Summary, Error> {
     match tenx::matrix_of(path) {
         _ if Folder::is_at(path) => Ok(of_packed(&Folder::open(path)?)),
         Some(matrix) => folder(path, &matrix),
-        None => look(path).map_err(|fault| fault.at(path)),
+        None => look(path, layer).map_err(|fault| fault.at(path)),
     }
 }
 
@@ -71,14 +76,14 @@ fn of_packed(found: &Folder) -> Summary {
 
 /// A folder of 10x Genomics.
 fn folder(path: &Path, matrix: &Path) -> Result<Summary, Error> {
-    let found = look(matrix).map_err(|fault| fault.at(matrix))?;
+    let found = look(matrix, None).map_err(|fault| fault.at(matrix))?;
     let shape = found.shape.unwrap_or_default();
     let [rows, cols] = tenx::folder_names(path, (shape.0 as usize, shape.1 as usize))?;
     let kind = "10x folder, features × cells".into();
     Ok(Summary { kind, row_names: rows.is_some(), col_names: cols.is_some(), ..found })
 }
 
-fn look(path: &Path) -> Result<Summary, Fault> {
+fn look(path: &Path, layer: Option<&str>) -> Result<Summary, Fault> {
     let source = Source::new(path)?;
     let format = Format::of(path)?;
     match format {
@@ -86,7 +91,7 @@ fn look(path: &Path) -> Result<Summary, Fault> {
         Format::Npz => archive(&source),
         Format::Mtx => matrix_market(&source),
         Format::Csv | Format::Tsv | Format::Txt => table(&source, format),
-        Format::H5ad => cells(&source),
+        Format::H5ad => cells(&source, layer),
         Format::H5 => {
             let found = tenx::Counts::open(&source)?;
             Ok(of_held("10x Genomics, features × cells", &found.matrix))
@@ -95,15 +100,18 @@ fn look(path: &Path) -> Result<Summary, Fault> {
 }
 
 /// An AnnData file. Without X, it is described by its layers alone.
-fn cells(source: &Source) -> Result<Summary, Fault> {
+fn cells(source: &Source, layer: Option<&str>) -> Result<Summary, Fault> {
     let layers = anndata::layers(&hdf5::root(source)?)?;
-    let found = match anndata::Cells::open(source, None) {
+    let found = match anndata::Cells::open(source, layer) {
         Ok(found) => {
-            let kind = format!("AnnData, X {}, shown as genes × cells", found.matrix.layout());
+            let (name, layout) = (layer.unwrap_or("X"), found.matrix.layout());
+            let kind = format!("AnnData, {name} {layout}, shown as genes × cells");
             let (row_names, col_names) = (found.genes.is_some(), found.cells.is_some());
             Summary { row_names, col_names, ..of_held(&kind, &found.matrix) }
         }
-        Err(_) if !layers.is_empty() => Summary { kind: "AnnData without X".into(), ..Summary::default() },
+        Err(_) if layer.is_none() && !layers.is_empty() => {
+            Summary { kind: "AnnData without X".into(), ..Summary::default() }
+        }
         Err(fault) => return Err(fault),
     };
     Ok(Summary { layers, ..found })

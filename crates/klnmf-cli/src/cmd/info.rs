@@ -52,7 +52,7 @@ pub struct Info {
 
 impl Info {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let mut found = klnmf_io::peek(&self.file)?;
+        let mut found = klnmf_io::peek_layer(&self.file, self.layer.as_deref())?;
         let shape = found.shape.map_or((0, 0), |(n, m)| (n as usize, m as usize));
         let [rows, cols] = self.names.read(&self.file, shape)?;
         found.row_names |= rows.is_some();
