@@ -16,6 +16,11 @@ pub fn named_after(input: &Path, ending: &str) -> PathBuf {
     PathBuf::from(format!("{stem}{ending}"))
 }
 
+/// The files of W and H in CSV.
+pub fn csv_names(prefix: &str) -> [PathBuf; 2] {
+    ["W", "H"].map(|factor| PathBuf::from(format!("{prefix}_{factor}.csv")))
+}
+
 /// Fails before the work starts if a result could not be written, or would replace an input, another result
 /// or, without `force`, anything at all.
 pub fn check(inputs: &[PathBuf], outputs: &[Output], force: bool) -> anyhow::Result<()> {

@@ -127,9 +127,8 @@ impl Factorize {
         outputs::check(&self.inputs(), &self.outputs(), self.force)?;
         outputs::check_model_name("--out", &self.out())?;
         self.checkpoints.check_file()?;
-        let rank =
-            self.rank.unwrap_or_else(|| disk::parts_in(Path::new(self.init.as_deref().unwrap_or_default())));
-        let source = Source::<T>::open(&self.data, rank, &self.output)?;
+        let given = || disk::parts_in(Path::new(self.init.as_deref().unwrap_or_default()));
+        let source = Source::<T>::open(&self.data, self.rank.unwrap_or_else(given), &self.output)?;
         let v = source.table.matrix.view();
         if let Some(rank) = self.rank {
             input::about(&self.data, klnmf::check_rank(v, rank))?;
@@ -285,7 +284,7 @@ impl Factorize {
     fn outputs(&self) -> Vec<outputs::Output> {
         let side = [("--trace", &self.trace), ("--report", &self.report)];
         let side = side.into_iter().filter_map(|(option, path)| Some((option, path.clone()?)));
-        let csv = self.csv.iter().flat_map(|prefix| csv_names(prefix)).map(|path| ("--csv", path));
+        let csv = self.csv.iter().flat_map(|prefix| outputs::csv_names(prefix)).map(|path| ("--csv", path));
         [("--out", self.out())].into_iter().chain(side).chain(csv).chain(self.checkpoints.output()).collect()
     }
 
@@ -317,7 +316,7 @@ impl Factorize {
         klnmf_io::write_model(self.target(&self.out()), &model)?;
         if let Some(prefix) = &self.csv {
             let parts: Vec<String> = (1..=solution.h.rows()).map(|k| format!("part{k}")).collect();
-            let [w_name, h_name] = csv_names(prefix);
+            let [w_name, h_name] = outputs::csv_names(prefix);
             klnmf_io::write_csv(self.target(&w_name), &solution.w, rows.as_deref(), Some(&parts))?;
             klnmf_io::write_csv(self.target(&h_name), &solution.h, Some(&parts), cols.as_deref())?;
         }
@@ -398,8 +397,4 @@ impl Factorize {
             text
         })
     }
-}
-
-fn csv_names(prefix: &str) -> [PathBuf; 2] {
-    ["W", "H"].map(|factor| PathBuf::from(format!("{prefix}_{factor}.csv")))
 }
