@@ -98,16 +98,16 @@ fn read(path: &Path) -> Result<Checkpoint, Fault> {
     if !archive.has("metadata") || !archive.has("numbers") {
         return Err(none());
     }
-    let metadata = archive.in_array("metadata", |array| array.texts())?.concat();
-    let metadata: Value = serde_json::from_str(&metadata).map_err(|_| none())?;
+    let text = archive.in_array("metadata", |array| array.texts())?.concat();
+    let metadata: Value = serde_json::from_str(&text).map_err(|_| none())?;
     if metadata["kind"] != KIND {
         return Err(none());
     }
-    let version = metadata["version"].as_str().unwrap_or_default();
-    if metadata["layout"].as_u64() != Some(LAYOUT) || version::numbers(version) > version::numbers(VERSION) {
-        return Err(Fault::Content(format!(
-            "the checkpoint is of klnmf {version} and this is klnmf {VERSION}: continue it with that version"
-        )));
+    version::check("checkpoint", &text)?;
+    if metadata["layout"].as_u64() != Some(LAYOUT) {
+        return Err(Fault::content(
+            "another version of klnmf wrote this checkpoint: continue it with that version",
+        ));
     }
     let count = |value: &Value| value.as_u64().map(|n| n as usize).ok_or_else(none);
     let numbers: Vec<f64> = archive.in_array("numbers", |mut array| array.reals())?;

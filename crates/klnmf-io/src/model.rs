@@ -82,7 +82,7 @@ pub fn read_metadata(path: &Path) -> Result<String, Error> {
 
 fn metadata(archive: &mut Archive) -> Result<String, Fault> {
     let text = archive.in_array("metadata", |array| array.texts())?.concat();
-    version::check(&text)?;
+    version::check("model", &text)?;
     Ok(text)
 }
 

@@ -16,12 +16,12 @@ pub(crate) fn stamped(metadata: &str) -> String {
     Value::Object(facts).to_string()
 }
 
-/// Fails if a later version wrote these metadata, because this one may misunderstand them.
-pub(crate) fn check(metadata: &str) -> Result<(), Fault> {
+/// Fails if a later version wrote a file with these metadata, because this one may misunderstand it.
+pub(crate) fn check(what: &str, metadata: &str) -> Result<(), Fault> {
     let facts: Value = serde_json::from_str(metadata).unwrap_or_default();
     match facts["version"].as_str() {
         Some(theirs) if numbers(theirs) > numbers(VERSION) => Err(Fault::Content(format!(
-            "klnmf {theirs} wrote this model and this is klnmf {VERSION}: install klnmf {theirs} or \
+            "klnmf {theirs} wrote this {what} and this is klnmf {VERSION}: install klnmf {theirs} or \
              newer to read it"
         ))),
         _ => Ok(()),
@@ -29,7 +29,7 @@ pub(crate) fn check(metadata: &str) -> Result<(), Fault> {
 }
 
 /// The numbers of a version. What follows them, such as `-beta`, is left out.
-pub(crate) fn numbers(version: &str) -> Vec<u64> {
+fn numbers(version: &str) -> Vec<u64> {
     let plain = version.split(['-', '+']).next().unwrap_or_default();
     plain.split('.').map_while(|number| number.parse().ok()).collect()
 }
