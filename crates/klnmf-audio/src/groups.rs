@@ -1,6 +1,6 @@
 //! Groups components into sources by similarity.
 
-use klnmf::Mat;
+use klnmf::{Mat, cosine};
 
 /// Groups the components from `first` on into `n` groups by average linkage: the two most similar groups are
 /// joined until `n` are left. The similarity of two components is the mean of the cosines of their spectra
@@ -37,13 +37,6 @@ pub fn bundle(w: &Mat<f64>, h: &Mat<f64>, first: usize, n: usize) -> Vec<Vec<usi
     }
     groups.iter_mut().for_each(|group| group.sort_unstable());
     groups
-}
-
-/// The cosine of two vectors; zero if one of them is zero.
-fn cosine(a: &[f64], b: &[f64]) -> f64 {
-    let dot = |x: &[f64], y: &[f64]| -> f64 { x.iter().zip(y).map(|(x, y)| x * y).sum() };
-    let lengths = (dot(a, a) * dot(b, b)).sqrt();
-    if lengths > 0.0 { dot(a, b) / lengths } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl Separator {
         let (w, h) = (found.w.cast(), found.h.cast());
         let left = settings.max_iter - narrow;
         if left == 0 || found.status != Status::IterationLimit {
-            return Ok(Solution { w, h, info: found.info, status: found.status });
+            return Ok(Solution { w, h, info: found.info, status: found.status, starts: Vec::new() });
         }
         let seconds = Duration::from_secs_f64(found.info.seconds);
         let time_limit = settings.time_limit.map(|limit| limit.saturating_sub(seconds));

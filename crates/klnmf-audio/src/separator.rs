@@ -142,7 +142,7 @@ impl Separator {
         };
         listener.samples(&sound.channels.iter().map(Vec::as_slice).collect::<Vec<_>>());
         let v = stft.spectrogram(&sound.mono(), self.spectrum);
-        let Solution { w, h, info, status } = self.learn_mix(&v, known, watch)?;
+        let Solution { w, h, info, status, .. } = self.learn_mix(&v, known, watch)?;
         listener.frames(&v, &h)?;
         drop(v);
         let groups = self.groups(known, &w, &h);

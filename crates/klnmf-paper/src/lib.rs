@@ -30,7 +30,6 @@ mod grow;
 mod images;
 mod judge;
 mod manifest;
-pub mod matching;
 mod music;
 mod optimum;
 mod page;

@@ -3,7 +3,6 @@
 
 use crate::claim::{Check, Claim, plain, resolution, timed};
 use crate::corpus::Corpus;
-use crate::matching::match_parts;
 use crate::optimum;
 use crate::race::{AUTO, Course, Entrant, Lab, OUR_FPA, Watch};
 use crate::record::{Record, Sheet};
@@ -11,7 +10,7 @@ use crate::section::{Along, Item, OTHER_SIZE, Section, line};
 use crate::size::Size;
 use crate::trace::{Level, Place, Point, Trace};
 use anyhow::Context;
-use klnmf::{Mat, Solver, Update};
+use klnmf::{Mat, Solver, Update, match_parts};
 use klnmf_report::chart::{Chart, Line};
 use serde_json::json;
 
@@ -82,7 +81,7 @@ pub fn run(lab: &Lab, size: Size, corpus: &Corpus) -> anyhow::Result<Record> {
 
 /// The number of true topics that were found and the mean cosine of all pairs, for the table.
 fn compared(truth: &Mat<f64>, learned: &Mat<f64>) -> [String; 2] {
-    let matches = match_parts(truth, learned);
+    let matches = match_parts(truth, learned).unwrap_or_default();
     let alike = matches.iter().filter(|m| m.cosine >= ALIKE).count();
     let mean = matches.iter().map(|m| m.cosine).sum::<f64>() / learned.cols() as f64;
     [alike.to_string(), format!("{mean:.4}")]

@@ -39,7 +39,7 @@ pub enum Start<'py> {
     Given(Bound<'py, PyAny>, Bound<'py, PyAny>),
 }
 
-/// W, H, the facts, the trace, the status, the hash of V.
+/// W, H, the facts, the trace, the status, the starts, the hash of V.
 #[pyfunction]
 pub fn factorize<'py>(
     py: Python<'py>,
@@ -56,6 +56,7 @@ pub fn factorize<'py>(
     check_every: Option<usize>,
     threads: usize,
     rho: Option<f64>,
+    starts: usize,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let stop = Stop::default();
@@ -76,6 +77,7 @@ pub fn factorize<'py>(
         time_limit: duration(time_limit)?,
         stop: Some(stop.clone()),
         check_every,
+        starts,
         threads,
         rho,
     };
@@ -117,10 +119,11 @@ fn factorize_in<'py, T: Element + Scalar>(
                     Begin::Rank(rank) => (problem.init(rank, settings)?, 0),
                     Begin::From(w, h) => ((w, h), usize::MAX),
                 };
-                problem.run(w, h, settings)?.sort_from(sort_from).to_end(|info| {
+                let first = problem.run(w, h, settings)?.sort_from(sort_from).to_end(|info| {
                     kept.push(numbers(info));
                     if asked { Question::ask(&tell, facts(info)) } else { ControlFlow::Continue(()) }
-                })
+                })?;
+                problem.challenge(first, settings)
             },
             |py, question| {
                 callback.as_ref().map_or(Ok(()), |callback| question.pass_on::<Facts>(py, callback))
@@ -128,8 +131,10 @@ fn factorize_in<'py, T: Element + Scalar>(
         )
     })?;
     let found = found.map_err(from_library)?;
-    let status = found.status.name();
-    (array(py, found.w)?, array(py, found.h)?, facts(&found.info), trace, status, hash).into_pyobject(py)
+    let (status, info) = (found.status.name(), facts(&found.info));
+    let starts: Vec<(u64, usize, f64, bool)> =
+        found.starts.iter().map(|s| (s.seed, s.iterations, s.divergence, s.finished)).collect();
+    (array(py, found.w)?, array(py, found.h)?, info, trace, status, starts, hash).into_pyobject(py)
 }
 
 /// The start W, H.

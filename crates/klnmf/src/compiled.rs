@@ -41,6 +41,8 @@ compiled! {
     advance<'a>(run: &mut Run<'a, Self>) -> () = Run::iterate;
     to_end<'a>(run: Run<'a, Self>, each: Each<'_, 'a, Self>) -> Result<Solution<Self>> = Run::iterate_to_end;
     finish<'a>(run: Run<'a, Self>) -> Result<Solution<Self>> = Run::end;
+    challenge<'a>(problem: &Problem<'a, Self>, first: Solution<Self>, settings: &Settings)
+        -> Result<Solution<Self>> = crate::starts::best;
     certificate<'a>(problem: &Problem<'a, Self>, w: &Mat<Self>, h: &Mat<Self>)
         -> Result<Certificate> = Problem::certify;
     decompose<'a>(

@@ -102,6 +102,7 @@ mod factorize;
 mod init;
 mod kernel;
 mod linalg;
+mod matching;
 pub mod matrix;
 mod memory;
 mod online;
@@ -112,6 +113,7 @@ mod run;
 mod scalar;
 mod simplex;
 mod solver;
+mod starts;
 mod topics;
 mod worker;
 
@@ -123,6 +125,7 @@ pub use error::{Entry, Error, Result};
 pub use factorize::{Info, Precision, Settings, Solution, Status, factorize, factorize_from};
 pub use init::{Init, check_rank, grow, init};
 pub use kernel::{instruction_level, instruction_levels};
+pub use matching::{Match, assign, cosine, cosines, match_parts};
 pub use matrix::{Mat, Matrix, Order, Sparse};
 pub use memory::{Memory, memory};
 pub use online::{Online, OnlineSettings, OnlineState};
@@ -131,6 +134,7 @@ pub use run::Run;
 pub use scalar::Scalar;
 pub use simplex::project_onto_simplex;
 pub use solver::{Solver, Spec, State, Update};
+pub use starts::Start;
 pub use topics::{
     TopicInfo, TopicModel, TopicSettings, Weights, log_likelihoods, perplexity, to_poisson, to_topics,
     topic_weights, topics, topics_from,

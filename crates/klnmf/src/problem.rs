@@ -135,7 +135,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
         // Without a callback, certificates are needed only to test the tolerance.
         let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };
         let found = self.run(w, h, &settings)?.sort_from(0).to_end(|_| ControlFlow::Continue(()));
-        self.check().and(found)
+        self.check().and(found).and_then(|first| self.challenge(first, &settings))
     }
 
     /// [`factorize_from`](crate::factorize_from) for this V.
@@ -177,6 +177,13 @@ impl<'v, T: Scalar> Problem<'v, T> {
         check_factor("Wᵀ", &factors.wt, &factors.wt.row_sums())?;
         check_factor("H", &factors.h, &factors.h.row_sums())?;
         T::run(self, factors, settings, Some(state))
+    }
+
+    /// Tries the other starts of [`Settings::starts`] and returns the best solution. `first` is the solution
+    /// from the start with the seed `settings.seed`. If there is one start, or if `first` was stopped, it is
+    /// the result.
+    pub fn challenge(&self, first: Solution<T>, settings: &Settings) -> Result<Solution<T>> {
+        T::challenge(self, first, settings)
     }
 
     /// The certificate of given factors.

@@ -153,6 +153,16 @@ impl<'a, T: Scalar> Run<'a, T> {
         T::advance(self);
     }
 
+    /// Makes rounds until so many iterations are done or there is a reason to stop, and certifies.
+    pub(crate) fn advance_to(&mut self, iterations: usize) {
+        while self.iteration < iterations && self.ended().is_none() {
+            self.iterate();
+        }
+        if self.info.iteration != self.iteration {
+            self.certify();
+        }
+    }
+
     /// The steps on each factor in a whole round.
     fn inner(&self) -> usize {
         let spec = self.settings.solver.spec();
@@ -250,7 +260,13 @@ impl<'a, T: Scalar> Run<'a, T> {
     }
 
     fn solution(self, status: Status) -> Solution<T> {
-        Solution { w: self.factors.wt.transpose(), h: self.factors.h, info: self.info, status }
+        Solution {
+            w: self.factors.wt.transpose(),
+            h: self.factors.h,
+            info: self.info,
+            status,
+            starts: Vec::new(),
+        }
     }
 
     /// Replaces the reported factors by the method's latest ones if these are better, and normalises.

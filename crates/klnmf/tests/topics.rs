@@ -2,7 +2,7 @@
 
 use crate::common::{Random, naive_divergence, product};
 use klnmf::{
-    DecomposeSettings, Mat, Settings, Solver, Status, TopicSettings, Update, decompose, factorize,
+    DecomposeSettings, Mat, Settings, Solver, Status, TopicSettings, Update, cosine, decompose, factorize,
     factorize_from, log_likelihoods, project_onto_simplex, to_poisson, to_topics, topic_weights, topics,
 };
 use std::ops::ControlFlow;
@@ -118,11 +118,6 @@ fn corpus(seed: u64, n: usize, m: usize, k: usize, length: usize) -> (Mat<f64>, 
         }
     }
     (v, topics)
-}
-
-fn cosine(a: &[f64], b: &[f64]) -> f64 {
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
 #[test]

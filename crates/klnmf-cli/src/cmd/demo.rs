@@ -3,8 +3,7 @@
 use crate::out_folder::OutFolder;
 use crate::summary;
 use clap::Args;
-use klnmf::Mat;
-use klnmf_paper::matching::{Match, match_parts};
+use klnmf::{Mat, Match, match_parts};
 use klnmf_paper::{Random, swimmer};
 use klnmf_report::picture::Grid;
 use minijinja::{Environment, Value as Jinja, context};
@@ -142,9 +141,9 @@ impl Demo {
         let (auto, fpa) = (model("auto.npz")?.w, model("parts.npz")?.w);
         let truth = swimmer::parts();
         Ok(Findings {
-            signatures: match_parts(&catalogues.signatures, &model_w),
-            by_auto: match_parts(&truth, &auto),
-            by_fpa: match_parts(&truth, &fpa),
+            signatures: match_parts(&catalogues.signatures, &model_w)?,
+            by_auto: match_parts(&truth, &auto)?,
+            by_fpa: match_parts(&truth, &fpa)?,
             model_w,
             weights,
             gaps,
@@ -208,11 +207,11 @@ impl Findings {
         let step =
             |ran: &Ran| context! { line => ran.line.clone(), seconds => format!("{:.2}", ran.seconds) };
         let signature = |m: &&Match| {
-            let svg = bars(catalogues.signatures.col(m.truth), self.model_w.col(m.found), m.found + 1);
-            context! { name => format!("part {}", m.found + 1), cosine => format!("{:.4}", m.cosine), svg }
+            let svg = bars(catalogues.signatures.col(m.first), self.model_w.col(m.second), m.second + 1);
+            context! { name => format!("part {}", m.second + 1), cosine => format!("{:.4}", m.cosine), svg }
         };
         let mut by_part: Vec<&Match> = self.signatures.iter().collect();
-        by_part.sort_by_key(|m| m.found);
+        by_part.sort_by_key(|m| m.second);
         let tumour = |j: usize| {
             let sum: f64 = self.weights.col(j).iter().sum();
             let shares: Vec<f64> = self.weights.col(j).iter().map(|x| 100.0 * x / sum).collect();
@@ -289,7 +288,7 @@ fn alike(matches: &[Match]) -> usize {
 
 /// The found parts in the order of the true ones, with their cosines below them.
 fn in_order(w: &Mat<f64>, matches: &[Match]) -> (Mat<f64>, Vec<String>) {
-    let images = Mat::from_fn(w.rows(), matches.len(), |i, k| w[(i, matches[k].found)]);
+    let images = Mat::from_fn(w.rows(), matches.len(), |i, k| w[(i, matches[k].second)]);
     (images, matches.iter().map(|m| format!("{:.2}", m.cosine)).collect())
 }
 

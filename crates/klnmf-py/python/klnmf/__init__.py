@@ -37,6 +37,7 @@ from klnmf._results import (
     Memory,
     Result,
     Separation,
+    Start,
     TopicInfo,
     Topics,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "Memory",
     "Result",
     "Separation",
+    "Start",
     "TopicInfo",
     "Topics",
     "__version__",

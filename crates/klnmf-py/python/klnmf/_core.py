@@ -31,7 +31,7 @@ from klnmf._files import call_of
 from klnmf._labels import Labelled, dictionary, labelled, matched
 from klnmf._memory import check_memory
 from klnmf._progress import watching
-from klnmf._results import Certificate, Decomposition, Info, Result
+from klnmf._results import Certificate, Decomposition, Info, Result, Start
 
 TRACE = np.dtype([(name, "i8" if name == "iteration" else "f8") for name in Info._fields[:-2]])
 
@@ -47,6 +47,7 @@ def factorize(
     tol: float = 3e-3,
     max_iter: int = 2000,
     time_limit: float | None = None,
+    starts: int = 1,
     seed: int = 0,
     threads: int | None = None,
     n_jobs: int | None = None,
@@ -63,7 +64,7 @@ def factorize(
     factor is updated, keep their order.
 
     The single-factor gaps `gap_w` and `gap_h` bound what changing W alone or H alone could still gain.
-    The result depends on the start: try several seeds and keep the best.
+    The result depends on the start: try several with `starts`.
 
     Parameters
     ----------
@@ -92,6 +93,9 @@ def factorize(
         Maximum number of iterations. One iteration updates H and W.
     time_limit : float, optional
         Time limit in seconds.
+    starts : int
+        Number of starts, of which the best is kept; their seeds are `seed`, `seed` + 1 and so on. All but
+        two are stopped early, so that eight take about 2.5 times as long as one.
     seed : int
         Seed of the random start. The same seed gives the same bits on any number of threads.
     threads : int, optional
@@ -136,6 +140,9 @@ def factorize(
     V = matrix(V)
     workers = thread_count(threads, n_jobs)
     start = _start(V, rank, init, count("seed", seed), workers)
+    starts = count("starts", starts)
+    if starts > 1 and not isinstance(init, str):
+        raise ValueError(f"starts = {starts}: a given start is one start; leave out init, or starts")
     max_iter = count("max_iter", max_iter)
 
     def say(info: Info) -> str:
@@ -143,7 +150,7 @@ def factorize(
 
     make = partial(Info, update=update)
     with watching(make, callback, progress, max_iter, say) as hear:
-        W, H, facts, trace, status, data = _klnmf.factorize(
+        W, H, facts, trace, status, ends, data = _klnmf.factorize(
             V,
             start,
             word("solver", solver),
@@ -157,10 +164,13 @@ def factorize(
             maybe_count("check_every", check_every),
             workers,
             maybe_number("rho", rho),
+            starts,
             hear,
         )
     about = {"call": call, "seed": seed, "solver": solver, "tol": tol, "data_hash": data}
-    return Result(W, H, make(*facts), np.array(trace, TRACE), status, features, samples, names, about)
+    trace = np.array(trace, TRACE)
+    ends = tuple(Start(*end) for end in ends)
+    return Result(W, H, make(*facts), trace, status, features, samples, names, about, ends)
 
 
 def _given(init: Any, features: Any, samples: Any) -> tuple[Labelled, Labelled]:

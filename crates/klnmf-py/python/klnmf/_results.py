@@ -45,6 +45,19 @@ class Info(NamedTuple):
         return gap / self.unit if 0 < gap < np.inf else gap
 
 
+class Start(NamedTuple):
+    """How far one of several starts came."""
+
+    seed: int
+    """Its seed."""
+    iterations: int
+    """The iterations after which it was stopped, or ended."""
+    divergence: float
+    """D(V‖WH) at that time. Starts that did not finish could have decreased further."""
+    finished: bool
+    """Whether it ran to its end."""
+
+
 class TopicInfo(NamedTuple):
     """The progress of a topic model; the argument of its callback."""
 
@@ -109,6 +122,8 @@ class Result(Named, Saved):
     """The labels of the parts, if they have any."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """How it was made: call, seed and a hash of the data. `save` adds the rest."""
+    starts: tuple[Start, ...] = ()
+    """How far each start came, if there were several."""
 
     @property
     def divergence(self) -> float:

@@ -208,7 +208,7 @@ impl Topics {
         let found = found.with_context(|| self.input.name())?;
         let seconds = begun.elapsed().as_secs_f64();
 
-        let top = tables::Top::new(&corpus, &found, self.top);
+        let top = tables::Top::new(&corpus, &found, self.top)?;
         let mut facts = self.facts(&corpus, &found, &top, held_out, seconds, &settings);
         let metadata = metadata(&facts, command, kind(&corpus));
         klnmf_io::write_model(&folder.file(folder::MODEL), &model(&corpus, &found, metadata))?;

@@ -1,7 +1,7 @@
 //! The tables of a topic model, and their content.
 
 use super::corpus::Corpus;
-use klnmf::{Mat, TopicModel, Weights};
+use klnmf::{TopicModel, Weights};
 use std::io::Write;
 use std::path::Path;
 
@@ -46,13 +46,13 @@ pub struct Top {
 }
 
 impl Top {
-    pub fn new(corpus: &Corpus, found: &TopicModel, top: usize) -> Self {
+    pub fn new(corpus: &Corpus, found: &TopicModel, top: usize) -> klnmf::Result<Self> {
         let lengths = corpus.lengths();
         let total: f64 = lengths.iter().sum();
         let corpus_share: Vec<f64> = corpus.counts.view().row_sums().iter().map(|n| n / total).collect();
         let weights = &found.weights.weights;
         let k = weights.rows();
-        let similarities = cosines(&found.topics);
+        let similarities = klnmf::cosines(&found.topics, &found.topics)?;
         let mut topics: Vec<Topic> = (0..k)
             .map(|t| {
                 let share = (0..weights.cols()).map(|j| weights[(t, j)] * lengths[j]).sum::<f64>() / total;
@@ -84,7 +84,7 @@ impl Top {
             topic.coherence = coherence;
             topic.by_probability.truncate(top);
         }
-        Self { topics }
+        Ok(Self { topics })
     }
 
     /// A note if words that stand in most documents are the most probable ones of most topics.
@@ -150,20 +150,6 @@ fn foremost_of(n: usize, top: usize, key: impl Fn(usize) -> f64) -> Vec<(usize, 
     all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     all.truncate(top);
     all
-}
-
-/// The cosines between all columns.
-fn cosines(x: &Mat<f64>) -> Mat<f64> {
-    let dot = |a: usize, b: usize| x.col(a).iter().zip(x.col(b)).map(|(a, b)| a * b).sum::<f64>();
-    let norms: Vec<f64> = (0..x.cols()).map(|k| dot(k, k).sqrt().max(f64::MIN_POSITIVE)).collect();
-    let mut cosines = Mat::zeros(x.cols(), x.cols());
-    for a in 0..x.cols() {
-        for b in 0..=a {
-            let cosine = dot(a, b) / (norms[a] * norms[b]);
-            (cosines[(a, b)], cosines[(b, a)]) = (cosine, cosine);
-        }
-    }
-    cosines
 }
 
 /// Writes a line for every topic and every one of its top words by probability or relevance.
