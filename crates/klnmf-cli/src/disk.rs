@@ -5,7 +5,7 @@ use crate::input::{self, available_memory};
 use crate::summary::bytes;
 use anyhow::{Context, bail};
 use klnmf::{LineBuffer, Lines, Memory, Order, Problem, Scalar, Sparse};
-use klnmf_io::{DataHash, Folder, Summary, Table};
+use klnmf_io::{DataHash, Facts, Folder, Summary, Table};
 use std::path::{Path, PathBuf};
 
 /// Formats whose size is known only when they have been read.
@@ -38,7 +38,9 @@ impl<T: Scalar> Source<T> {
 
     /// The number of entries of V that are not zero.
     pub fn nnz(&self) -> u64 {
-        self.folder.as_ref().map_or_else(|| self.table.matrix.view().nnz() as u64, |folder| folder.nonzero)
+        self.folder
+            .as_ref()
+            .map_or_else(|| self.table.matrix.view().nnz() as u64, |folder| folder.facts.nonzero)
     }
 
     /// V, prepared.
@@ -61,45 +63,69 @@ impl<T: Scalar> Source<T> {
 /// The folder to work from if V does not fit in memory, or nothing if it does. The data are converted into that
 /// folder unless they have been already.
 fn open(data: &Data, rank: usize, output: &Output) -> anyhow::Result<Option<Folder>> {
-    let Some((need, least, limit)) = memory(data, rank) else { return Ok(None) };
-    if need <= limit {
+    let limit = data.memory.map(u128::from).or_else(available_memory);
+    let Some((limit, facts)) = limit.zip(known(data)) else { return Ok(None) };
+    let need = memory_in(data, &facts, rank);
+    if need.total() <= limit {
         return Ok(None);
     }
-    let name = data.path.display();
-    if least > limit {
-        bail!(
-            "{name}: rank {rank} needs up to {} of memory, even with V on disk, and {} can be used: choose a \
-             smaller rank, or a larger machine",
-            bytes(least.min(need)),
-            bytes(limit)
-        );
-    }
-    let folder = if Folder::is_at(&data.path) {
-        data.path.clone()
-    } else {
-        name_for(&data.path, data.layer.as_deref())
-    };
+    let (name, is_folder) = (data.path.display(), Folder::is_at(&data.path));
+    let to = if is_folder { data.path.clone() } else { name_for(&data.path, data.layer.as_deref()) };
+    // The workspace depends on the longest line, which may not be known before the conversion.
+    let shortest = if is_folder { facts.longest } else { (1, 1) };
+    let least = memory_in(data, &Facts { longest: shortest, ..facts }, rank);
+    fits(data, rank, limit, from_disk(&least, data))?;
     output.note(&format!(
         "{name} needs up to {} of memory and {} can be used, so V stays on disk, in {}; the result is the same",
-        bytes(need),
+        bytes(need.total()),
         bytes(limit),
-        folder.display()
+        to.display()
     ));
-    if folder == data.path {
-        return Ok(Some(Folder::open(&folder)?));
+    let folder = if is_folder { Folder::open(&to)? } else { converted(data, &to, limit)? };
+    fits(data, rank, limit, from_disk(&memory_in(data, &folder.facts, rank), data))?;
+    if folder.is_stale() {
+        let source = folder.facts.source.display();
+        output.note(&format!("{source} has changed since {name} was made: remove {name} and convert again"));
     }
-    let found = klnmf_io::convert(&data.path, data.layer.as_deref(), &folder, (limit / 2) as u64);
-    let advice = || format!("klnmf convert {name} --out FOLDER.klnmf chooses another place");
-    Ok(Some(match found {
-        Err(why @ klnmf_io::Error::Write { .. }) => return Err(anyhow::Error::from(why).context(advice())),
-        found => found?,
-    }))
+    Ok(Some(folder))
 }
 
-/// The memory that a factorisation needs at most, the same with V on disk, and what may be used; none of them
-/// if the size of V or of the memory is not known.
-fn memory(data: &Data, rank: usize) -> Option<(u128, u128, u128)> {
-    let limit = data.memory.map(u128::from).or_else(available_memory)?;
+/// Fails if a factorisation from disk needs more memory than can be used.
+fn fits(data: &Data, rank: usize, limit: u128, least: u128) -> anyhow::Result<()> {
+    if least <= limit {
+        return Ok(());
+    }
+    bail!(
+        "{}: rank {rank} needs up to {} of memory, even with V on disk, and {} can be used: choose a smaller \
+         rank, or a larger machine",
+        data.path.display(),
+        bytes(least),
+        bytes(limit)
+    )
+}
+
+/// The memory of a factorisation whose V is on disk.
+fn from_disk(need: &Memory, data: &Data) -> u128 {
+    // No more is decoded than there is.
+    need.total() - 2 * need.v + (thread_count(data.threads) as u128 * DECODED).min(2 * need.v)
+}
+
+fn converted(data: &Data, to: &Path, limit: u128) -> anyhow::Result<Folder> {
+    klnmf_io::convert(&data.path, data.layer.as_deref(), to, (limit / 2) as u64).map_err(|why| {
+        let advice =
+            format!("klnmf convert {} --out FOLDER.klnmf chooses another place", data.path.display());
+        match why {
+            why @ klnmf_io::Error::Write { .. } => anyhow::Error::from(why).context(advice),
+            why => why.into(),
+        }
+    })
+}
+
+/// What is known of V before it is read, if its size is. Its longest lines count as full.
+fn known(data: &Data) -> Option<Facts> {
+    if Folder::is_at(&data.path) {
+        return Facts::read(&data.path).ok();
+    }
     let text = data.path.to_string_lossy().to_lowercase();
     let extension = text.trim_end_matches(".gz").rsplit('.').next().unwrap_or_default().to_owned();
     if data.memory.is_none() && READ_IN_FULL.contains(&extension.as_str()) {
@@ -107,18 +133,26 @@ fn memory(data: &Data, rank: usize) -> Option<(u128, u128, u128)> {
     }
     // An error is reported when the data are read.
     let Summary { shape: Some((n, m)), stored: Some(stored), .. } = summary(data)? else { return None };
-    let (rows, cols, threads) =
-        (usize::try_from(n).ok()?, usize::try_from(m).ok()?, thread_count(data.threads));
-    let dense = n.checked_mul(m) == Some(stored);
-    let single = data.precision == Some(crate::cmd::Precision::F32);
-    let need = match (dense, single) {
-        (true, true) => Memory::dense::<f32>(rows, cols, rank, threads),
-        (true, false) => Memory::dense::<f64>(rows, cols, rank, threads),
-        (false, true) => Memory::sparse::<f32>(rows, cols, stored, rank, threads),
-        (false, false) => Memory::sparse::<f64>(rows, cols, stored, rank, threads),
-    };
-    let least = 12 * need.factors + need.workspace + threads as u128 * DECODED;
-    Some((need.total(), least, limit))
+    let (rows, cols) = (usize::try_from(n).ok()?, usize::try_from(m).ok()?);
+    let sparse = n.checked_mul(m) != Some(stored);
+    Some(Facts { rows, cols, sparse, stored, longest: (cols, rows), ..Facts::default() })
+}
+
+fn memory_in(data: &Data, facts: &Facts, rank: usize) -> Memory {
+    let threads = thread_count(data.threads);
+    match data.precision {
+        Some(crate::cmd::Precision::F32) => memory_of::<f32>(facts, rank, threads),
+        _ => memory_of::<f64>(facts, rank, threads),
+    }
+}
+
+/// The memory for a matrix of which these facts are known.
+pub fn memory_of<T: Scalar>(facts: &Facts, rank: usize, threads: usize) -> Memory {
+    let Facts { rows, cols, stored, longest, .. } = *facts;
+    match facts.sparse {
+        true => Memory::sparse::<T>((rows, cols), stored, Some(longest), rank, threads),
+        false => Memory::dense::<T>(rows, cols, rank, threads),
+    }
 }
 
 /// What the file holds, if it is known without reading it.
@@ -152,18 +186,21 @@ pub fn halves<'f>(data: &Data, folder: &'f Folder) -> [&'f dyn Lines; 2] {
     if data.transpose { [&folder.rows, &folder.columns] } else { [&folder.columns, &folder.rows] }
 }
 
-/// ΣV and the hash of V.
+/// ΣV and the hash of V: from the header, unless the precision changes the entries.
 fn scan<T: Scalar>(data: &Data, folder: &Folder) -> anyhow::Result<(f64, String)> {
+    let facts = &folder.facts;
+    if facts.single || T::NAME == "f64" {
+        let hash = if data.transpose { &facts.transposed_hash } else { &facts.hash };
+        return Ok((facts.sum, hash.clone()));
+    }
     let (rows, cols) = if data.transpose { swapped(folder.shape()) } else { folder.shape() };
-    let (mut sum, mut hash, mut buffer) = (0.0, DataHash::new(rows, cols), LineBuffer::default());
+    let (mut sum, mut hash, mut buffer) = (0.0, DataHash::new(rows, cols), LineBuffer::<T>::default());
     for line in 0..folder.columns.shape().0 {
-        buffer.values.clear();
-        buffer.idx.clear();
-        buffer.ends.clear();
-        folder.columns.read(line..line + 1, &mut buffer).map_err(anyhow::Error::msg)?;
+        buffer.clear();
+        T::lines(&folder.columns, line..line + 1, &mut buffer).map_err(anyhow::Error::msg)?;
         let mut of_line = 0.0;
         for (at, x) in buffer.values.iter().enumerate() {
-            let (x, place) = (T::from_f64(*x).to_f64(), buffer.idx.get(at).map_or(at, |i| *i as usize));
+            let (x, place) = (x.to_f64(), buffer.idx.get(at).map_or(at, |i| *i as usize));
             let (row, col) = if data.transpose { (line, place) } else { (place, line) };
             hash.add(row, col, x);
             of_line += x;

@@ -54,6 +54,10 @@ fn conversion() {
     place.write("v.csv", counts_csv(4, 5));
     place.fails("convert v.csv --out x", 1, &["ends in .klnmf"]);
     place.fails("convert v.csv --memory 4parsecs", 2, &["4GiB"]);
-    place.fails("convert v.csv --out csr_gzip.counts.klnmf", 1, &["holds other data", "remove it"]);
+    place.fails(
+        "convert v.csv --out csr_gzip.counts.klnmf",
+        1,
+        &["holds the data of", "csr_gzip.h5ad, layer counts", "remove it"],
+    );
     place.fails("factorize v.csv --rank 2 --memory 1MB", 1, &["even with V on disk", "smaller rank"]);
 }

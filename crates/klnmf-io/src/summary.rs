@@ -4,6 +4,7 @@ use crate::archive::Archive;
 use crate::error::{Error, Fault};
 use crate::folder::Folder;
 use crate::format::Format;
+use crate::header::Facts;
 use crate::held::Held;
 use crate::lines::Lines;
 use crate::npy::{Array, Header};
@@ -55,21 +56,20 @@ pub fn peek(path: &Path) -> Result<Summary, Error> {
 /// [`peek`] at a layer of an .h5ad file instead of X.
 pub fn peek_layer(path: &Path, layer: Option<&str>) -> Result<Summary, Error> {
     match tenx::matrix_of(path) {
-        _ if Folder::is_at(path) => Ok(of_packed(&Folder::open(path)?)),
+        _ if Folder::is_at(path) => Ok(of_packed(&Facts::read(path)?)),
         Some(matrix) => folder(path, &matrix),
         None => look(path, layer).map_err(|fault| fault.at(path)),
     }
 }
 
 /// A folder of packed lines.
-fn of_packed(found: &Folder) -> Summary {
-    let (rows, cols) = found.shape();
+fn of_packed(found: &Facts) -> Summary {
     Summary {
-        kind: format!("packed matrix, {}", if found.is_sparse() { "sparse" } else { "dense" }),
-        shape: Some((rows as u64, cols as u64)),
+        kind: format!("packed matrix, {}", if found.sparse { "sparse" } else { "dense" }),
+        shape: Some((found.rows as u64, found.cols as u64)),
         stored: Some(found.stored),
-        row_names: found.row_names.is_some(),
-        col_names: found.col_names.is_some(),
+        row_names: found.names[0].is_some(),
+        col_names: found.names[1].is_some(),
         ..Summary::default()
     }
 }

@@ -3,7 +3,7 @@
 use crate::common::*;
 use crate::hdf5::unpacked;
 use klnmf::{Problem, Scalar, Settings, Solver};
-use klnmf_io::{Folder, Stored, Table, convert, peek, read, read_layer};
+use klnmf_io::{Facts, Folder, Stored, Table, convert, data_hash_text, peek, read, read_layer};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -97,12 +97,14 @@ fn same_bits<T: Scalar>(path: &Path, folder: &Folder, solver: Solver, threads: u
     assert_eq!((found.w, found.h), (want.w, want.h), "{solver} {path:?}");
 }
 
-/// Every damaged byte of the data is found, and so is a file that is cut short.
+/// Every damaged byte of a folder is found, and so is a file that is cut short.
 #[test]
 fn damage_is_found() {
-    let file = temporary("a.mtx", market(9, 14).as_bytes());
-    let folder = converted(&file.path, None, 1 << 20);
-    for name in ["columns", "rows", "columns.ends", "rows.ends"] {
+    let file = temporary("csr_gzip.h5ad", &unpacked("csr_gzip.h5ad"));
+    let folder = converted(&file.path, Some("counts"), 1 << 20);
+    let files = ["header", "columns", "rows", "columns.ends", "rows.ends", "row_names.npy", "col_names.npy"];
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), files.len());
+    for name in files {
         let good = fs::read(folder.join(name)).unwrap();
         for at in 0..good.len() {
             let mut bad = good.clone();
@@ -113,16 +115,77 @@ fn damage_is_found() {
                 problem.map(|_| ()).map_err(|why| why.to_string())
             });
             let message = found.expect_err(&format!("byte {at} of {name}"));
-            assert!(message.contains("damaged") && message.contains("convert"), "{message}");
+            assert!(message.contains("damaged") && message.contains("convert"), "{name} {at}: {message}");
         }
-        fs::write(folder.join(name), &good[..good.len() - 1]).unwrap();
+        // The end of a line that follows the checksum of the header does not matter.
+        let cut = good.len() - if name == "header" { 2 } else { 1 };
+        fs::write(folder.join(name), &good[..cut]).unwrap();
         assert!(Folder::open(&folder).is_err());
         fs::write(folder.join(name), good).unwrap();
     }
-    for header in ["", "klnmf packed matrix, version 2\n", "klnmf packed matrix, version 1\nrows 9\n"] {
+    for header in ["", "klnmf packed matrix, version 1\nrows 9\n", "klnmf packed matrix, version 2\nrows 9\n"]
+    {
         fs::write(folder.join("header"), header).unwrap();
         assert!(message(read::<f64>(&folder)).contains("convert the data again"));
     }
+}
+
+/// Two matrices of the same shape, with as many entries in the same places: no file of one passes in the other.
+#[test]
+fn files_of_another_folder_are_refused() {
+    let other = market(9, 14).replace("general\n", "general\n%\n");
+    let files = [temporary("a.mtx", market(9, 14).as_bytes()), temporary("a.mtx", other.as_bytes())];
+    let [mine, theirs] = [&files[0], &files[1]].map(|file| converted(&file.path, None, 1 << 20));
+    let open = |name: &str| {
+        let folder = Folder::open(&mine).map_err(|why| why.to_string())?;
+        let problem = Problem::<f64>::from_lines(&folder.columns, &folder.rows, 1);
+        problem.map(|_| ()).map_err(|why| format!("{name} {why}"))
+    };
+    assert_eq!(open(""), Ok(()));
+    for names in [&["header"][..], &["columns"], &["columns", "columns.ends"], &["rows", "rows.ends"]] {
+        let kept: Vec<_> = names.iter().map(|name| fs::read(mine.join(name)).unwrap()).collect();
+        let copied = names.iter().map(|name| fs::copy(theirs.join(name), mine.join(name)).unwrap());
+        assert!(copied.sum::<u64>() > 0);
+        let message = open(names[0]).expect_err(names[0]);
+        assert!(message.contains("damaged"), "{message}");
+        names.iter().zip(kept).for_each(|(name, bytes)| fs::write(mine.join(name), bytes).unwrap());
+    }
+    assert_eq!(open(""), Ok(()));
+}
+
+/// Conversions of one file at the same time all succeed, and leave one folder.
+#[test]
+fn conversions_at_the_same_time() {
+    let file = temporary("a.mtx", market(40, 130).as_bytes());
+    let to = file.folder.path().join("a.klnmf");
+    for _ in 0..10 {
+        std::thread::scope(|scope| {
+            let convert = || convert(&file.path, None, &to, 1000).map(|folder| folder.facts);
+            let all = [(); 4].map(|()| scope.spawn(convert));
+            let facts = all.map(|one| one.join().unwrap().unwrap());
+            assert!(facts.iter().all(|one| *one == facts[0]));
+        });
+        assert_eq!(fs::read_dir(file.folder.path()).unwrap().count(), 2);
+        let names = fs::read_dir(&to).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(names.into_iter().all(|name| name != "lock"));
+        fs::remove_dir_all(&to).unwrap();
+    }
+}
+
+/// The header has the facts of the matrix, so that nothing else need be read.
+#[test]
+fn the_header_describes_the_matrix() {
+    let file = temporary("csr_gzip.h5ad", &unpacked("csr_gzip.h5ad"));
+    let folder = converted(&file.path, Some("counts"), 1 << 20);
+    let v = read_layer::<f64>(&file.path, Some("counts")).unwrap().matrix;
+    ["columns", "rows", "row_names.npy"].iter().for_each(|name| fs::remove_file(folder.join(name)).unwrap());
+    let facts = Facts::read(&folder).unwrap();
+    assert_eq!((facts.rows, facts.cols, facts.sparse), (v.rows(), v.cols(), true));
+    assert_eq!((facts.nonzero, facts.sum), (v.view().nnz() as u64, v.view().sum()));
+    assert_eq!((facts.longest, facts.empty), (v.view().longest(), v.view().empty()));
+    assert_eq!(facts.hash, data_hash_text(v.view()));
+    assert_eq!(facts.transposed_hash, data_hash_text(v.view().transpose()));
+    assert!(peek(&folder).unwrap().row_names);
 }
 
 /// What fails leaves nothing, an existing folder is used if it is of the same data, and others are kept.
@@ -154,7 +217,13 @@ fn whole_or_nothing() {
     assert!(!names.contains(&"lock".into()), "{names:?}");
     let other = temporary("b.mtx", &fs::read(&file.path).unwrap());
     let refused = message(convert(&other.path, None, &to, 1000));
-    assert!(refused.contains("it holds other data") && refused.contains("remove it"), "{refused}");
+    assert!(refused.contains("it holds the data of") && refused.contains("remove it"), "{refused}");
+    // A changed file is noticed, too, by a new conversion and by the folder.
+    assert!(!Folder::open(&to).unwrap().is_stale());
+    fs::write(&file.path, b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 5\n2 2 4 \n").unwrap();
+    assert!(Folder::open(&to).unwrap().is_stale());
+    let refused = message(convert(&file.path, None, &to, 1000));
+    assert!(refused.contains("has changed since this folder was made"), "{refused}");
     assert_eq!(bits(&read::<f64>(&to).unwrap()).len(), 2);
     let nowhere = folder.join("none/a.klnmf");
     assert!(message(convert(&file.path, None, &nowhere, 1000)).starts_with("cannot write"));

@@ -29,10 +29,16 @@ impl Memory {
     }
 
     /// The memory for a sparse V of type `T` with so many stored entries, which need not be read yet; see
-    /// [`memory`]. Its longest lines are not known, so they count as full.
-    pub fn sparse<T: Scalar>(rows: usize, cols: usize, stored: u64, rank: usize, threads: usize) -> Self {
+    /// [`memory`]. `longest`: the most entries in a row and in a column, which count as full if not known.
+    pub fn sparse<T: Scalar>(
+        (rows, cols): (usize, usize),
+        stored: u64,
+        longest: Option<(usize, usize)>,
+        rank: usize,
+        threads: usize,
+    ) -> Self {
         let bytes = u128::from(stored) * (4 + size_of::<T>() as u128) + 8 * (rows.min(cols) as u128 + 1);
-        Self::new::<T>(bytes, (rows, cols), Some((cols, rows)), rank, threads)
+        Self::new::<T>(bytes, (rows, cols), longest.or(Some((cols, rows))), rank, threads)
     }
 
     /// `longest`: numbers of stored entries in the longest row and the longest column, if V is sparse.

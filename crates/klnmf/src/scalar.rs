@@ -1,11 +1,11 @@
 //! The two precisions, and elementary functions for the kernels in a form that vectorises.
 
-use crate::block::{Blocks, Storage};
+use crate::block::{Blocks, LineBuffer, Lines, Storage};
 use crate::compiled::Compiled;
 use crate::kernel::{self, Lanes};
 use std::fmt::{Debug, Display, LowerExp};
 use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub};
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Range, Sub};
 
 /// `f32` or `f64`, and no other.
 pub trait Scalar:
@@ -42,6 +42,8 @@ pub trait Scalar:
     const NAME: &'static str;
     /// The nearest number of this precision.
     fn from_f64(x: f64) -> Self;
+    /// The nearest number of this precision.
+    fn from_u32(x: u32) -> Self;
     /// This number in double precision.
     fn to_f64(self) -> f64;
     /// Neither infinite nor NaN.
@@ -57,6 +59,9 @@ pub trait Scalar:
     /// The blocks of a storage in this precision.
     #[doc(hidden)]
     fn blocks(storage: &dyn Storage) -> &dyn Blocks<Self>;
+    /// Some lines of a storage in this precision.
+    #[doc(hidden)]
+    fn lines(of: &dyn Lines, lines: Range<usize>, to: &mut LineBuffer<Self>) -> Result<(), String>;
     /// ln 2 in two parts. The first has enough trailing zero bits that its product with an exponent is exact.
     #[doc(hidden)]
     const LN_2: (Self, Self);
@@ -82,7 +87,7 @@ pub trait Scalar:
 }
 
 macro_rules! scalar {
-    ($t:ident, $wide256:ident, $wide512:ident, $ln_2:expr, $ln_series:expr) => {
+    ($t:ident, $read:ident, $wide256:ident, $wide512:ident, $ln_2:expr, $ln_series:expr) => {
         impl Scalar for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -92,6 +97,10 @@ macro_rules! scalar {
             const NAME: &'static str = stringify!($t);
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
+                x as $t
+            }
+            #[inline(always)]
+            fn from_u32(x: u32) -> Self {
                 x as $t
             }
             #[inline(always)]
@@ -121,6 +130,9 @@ macro_rules! scalar {
             fn blocks(storage: &dyn Storage) -> &dyn Blocks<Self> {
                 storage.$t()
             }
+            fn lines(of: &dyn Lines, lines: Range<usize>, to: &mut LineBuffer<Self>) -> Result<(), String> {
+                of.$read(lines, to)
+            }
             type Wide128 = kernel::Array<$t, { 16 / size_of::<$t>() }, { kernel::FUSED }>;
             #[cfg(target_arch = "x86_64")]
             type Wide256 = kernel::$wide256;
@@ -147,6 +159,7 @@ macro_rules! scalar {
 
 scalar!(
     f32,
+    read_f32,
     F32x8,
     F32x16,
     (f32::from_bits(0x3f31_7000), 3.194_618_5e-5),
@@ -154,6 +167,7 @@ scalar!(
 );
 scalar!(
     f64,
+    read_f64,
     F64x4,
     F64x8,
     (f64::from_bits(0x3fe6_2e42_fee0_0000), 1.908_214_929_270_587_7e-10),

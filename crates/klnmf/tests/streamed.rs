@@ -37,7 +37,7 @@ impl Lines for Columns {
         self.entries.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    fn read(&self, lines: Range<usize>, to: &mut LineBuffer) -> Result<(), String> {
+    fn read_f64(&self, lines: Range<usize>, to: &mut LineBuffer) -> Result<(), String> {
         if self.left.fetch_sub(1, Ordering::Relaxed) == 0 {
             self.left.store(0, Ordering::Relaxed);
             return Err("the disk is gone: plug it in".into());

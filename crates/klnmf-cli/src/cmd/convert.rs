@@ -63,17 +63,17 @@ impl Convert {
         let facts = json!({
             "folder": out.display().to_string(),
             "shape": [rows, cols],
-            "stored": found.stored,
-            "nnz": found.nonzero,
+            "stored": found.facts.stored,
+            "nnz": found.facts.nonzero,
             "bytes": size,
         });
         self.output.print(facts.as_object().cloned().unwrap_or_default(), |_| {
             format!(
                 "V            {rows} × {cols}, {} entries\nfolder       {}, {}, {:.2} bytes per entry\n",
-                found.stored,
+                found.facts.stored,
                 out.display(),
                 bytes(size.into()),
-                size as f64 / found.stored.max(1) as f64
+                size as f64 / found.facts.stored.max(1) as f64
             )
         })?;
         Ok(ExitCode::SUCCESS)

@@ -1,11 +1,12 @@
 //! `klnmf info`: what a file holds, and the memory that a factorisation of it needs.
 
 use super::{Precision, thread_count};
+use crate::disk;
 use crate::names::Names;
 use crate::summary::{self, bytes, six};
 use clap::Args;
-use klnmf::{Matrix, Scalar};
-use klnmf_io::Summary;
+use klnmf::{Matrix, Memory, Scalar};
+use klnmf_io::{Facts, Folder, Summary};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -73,6 +74,8 @@ impl Info {
                 "metadata".into(),
                 serde_json::from_str(&metadata).unwrap_or(Value::String(metadata)),
             );
+        } else if Folder::is_at(&self.file) {
+            self.of_folder(&mut facts)?;
         } else if found.shape.is_some() || self.layer.is_some() {
             match self.precision {
                 Precision::F32 => self.look_inside::<f32>(&mut facts)?,
@@ -85,6 +88,28 @@ impl Info {
             summary::print(&self.text(&found, &facts))?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The facts of a converted matrix, from its header.
+    fn of_folder(&self, facts: &mut Map<String, Value>) -> anyhow::Result<()> {
+        let found = Facts::read(&self.file)?;
+        facts.insert("source".into(), json!(found.source.display().to_string()));
+        if !found.layer.is_empty() {
+            facts.insert("layer".into(), json!(found.layer));
+        }
+        facts.insert("nnz".into(), json!(found.nonzero));
+        facts.insert("sum".into(), summary::number(found.sum));
+        facts.insert("data_hash".into(), json!(found.hash));
+        facts.insert("empty_rows".into(), json!(found.empty.0));
+        facts.insert("empty_cols".into(), json!(found.empty.1));
+        let (rank, threads) = (self.rank as usize, thread_count(self.threads));
+        let memory = match self.precision {
+            Precision::F32 => disk::memory_of::<f32>(&found, rank, threads),
+            _ => disk::memory_of::<f64>(&found, rank, threads),
+        };
+        self.tell_memory(memory, facts);
+        facts.insert("usable".into(), json!("yes: all entries are finite and not negative"));
+        Ok(())
     }
 
     /// Reads the matrix for the facts that depend on its entries.
@@ -102,7 +127,12 @@ impl Info {
         facts.insert("data_hash".into(), json!(klnmf_io::data_hash_text(v)));
         facts.insert("empty_rows".into(), json!(empty_rows));
         facts.insert("empty_cols".into(), json!(empty_cols));
-        let memory = klnmf::memory(v, self.rank as usize, thread_count(self.threads));
+        self.tell_memory(klnmf::memory(v, self.rank as usize, thread_count(self.threads)), facts);
+        facts.insert("usable".into(), json!(usable(v)));
+        Ok(())
+    }
+
+    fn tell_memory(&self, memory: Memory, facts: &mut Map<String, Value>) {
         facts.insert("rank".into(), json!(self.rank));
         facts.insert("memory".into(), json!(memory.total() as f64));
         facts.insert(
@@ -114,8 +144,6 @@ impl Info {
                 bytes(memory.workspace)
             )),
         );
-        facts.insert("usable".into(), json!(usable(v)));
-        Ok(())
     }
 
     fn text(&self, found: &Summary, facts: &Map<String, Value>) -> String {
@@ -130,6 +158,9 @@ impl Info {
         }
         if !found.layers.is_empty() {
             line("layers", found.layers.join(", "));
+        }
+        if let Some(source) = facts.get("source") {
+            line("source", shown(source));
         }
         if let Some(dtype) = &found.dtype {
             line("numbers", dtype.clone());

@@ -1,7 +1,7 @@
 //! V or Vᵀ in lines that are read when they are needed, such as packed columns on disk.
 
 use super::column_data::{USUAL_COLUMNS, gathered_rows, nonzero, panel_width};
-use super::{Block, Blocks, Dictionary, Load, Nonzero};
+use super::{Block, Blocks, Dictionary, Load, MOST_COLUMNS, Nonzero};
 use crate::kernel::SparseRows;
 use crate::parallel::Pool;
 use crate::{Entry, Error, Result, Scalar};
@@ -17,57 +17,83 @@ pub trait Lines: Send + Sync {
     /// Number of lines, and their length.
     fn shape(&self) -> (usize, usize);
 
-    /// Whether a line holds only some entries, with their positions.
+    /// Whether a line holds only the entries that are not zero, with their positions.
     fn is_sparse(&self) -> bool;
 
     /// The most entries that are stored in a line.
     fn longest(&self) -> usize;
 
+    /// The number of lines that are stored together, counted from the first line. Reading them together is
+    /// fastest.
+    fn together(&self) -> usize {
+        1
+    }
+
     /// Appends the entries of some lines to `to`, which is empty. An error is one sentence that names the file
     /// and says what to do.
-    fn read(&self, lines: Range<usize>, to: &mut LineBuffer) -> Result<(), String>;
+    fn read_f64(&self, lines: Range<usize>, to: &mut LineBuffer<f64>) -> Result<(), String>;
+
+    /// [`read_f64`](Lines::read_f64), with every number rounded to f32.
+    fn read_f32(&self, lines: Range<usize>, to: &mut LineBuffer<f32>) -> Result<(), String> {
+        let mut wide = LineBuffer::default();
+        self.read_f64(lines, &mut wide)?;
+        to.values.extend(wide.values.iter().map(|x| *x as f32));
+        (to.ends, to.idx) = (wide.ends, wide.idx);
+        Ok(())
+    }
 }
 
 /// Some lines of a matrix: compressed if it is sparse, else only values.
 #[derive(Clone, Debug, Default)]
-pub struct LineBuffer {
+pub struct LineBuffer<T = f64> {
     /// The number of entries up to the end of every line, if the matrix is sparse.
     pub ends: Vec<usize>,
     /// The positions of the entries, increasing strictly within a line, if the matrix is sparse.
     pub idx: Vec<u32>,
     /// The values.
-    pub values: Vec<f64>,
+    pub values: Vec<T>,
+    /// Room for the storage, which keeps what it likes here between two readings.
+    pub bytes: Vec<u8>,
 }
 
-impl LineBuffer {
+impl<T: Scalar> LineBuffer<T> {
+    /// Removes all lines.
+    pub fn clear(&mut self) {
+        self.ends.clear();
+        self.idx.clear();
+        self.values.clear();
+    }
+
     /// Whether the arrays are some lines of this length with at most `longest` entries each.
     fn fits(&self, lines: usize, length: usize, sparse: bool, longest: usize) -> bool {
-        if !sparse {
-            return self.values.len() == lines * length;
-        }
         let increasing = |range: Range<usize>| {
             let idx = self.idx.get(range);
-            idx.is_some_and(|idx| {
-                idx.len() <= longest
-                    && idx.is_sorted_by(|a, b| a < b)
-                    && idx.last().is_none_or(|last| (*last as usize) < length)
-            })
+            idx.is_some_and(|idx| idx.len() <= longest && idx.is_sorted_by(|a, b| a < b))
         };
         let mut begin = 0;
         let whole = self.ends.iter().all(|&end| increasing(std::mem::replace(&mut begin, end)..end));
-        whole && self.ends.len() == lines && begin == self.values.len() && begin == self.idx.len()
+        whole && self.within(lines, length, sparse)
     }
 
-    /// Drops entries that are zero in the precision of V.
-    fn drop_zeros<T: Scalar>(&mut self) {
-        let zero = |x: &f64| T::from_f64(*x) == T::ZERO;
-        if !self.values.iter().any(zero) {
-            return;
+    /// Whether no index and no end lies outside the arrays of so many lines of this length.
+    fn within(&self, lines: usize, length: usize, sparse: bool) -> bool {
+        if !sparse {
+            return self.values.len() == lines * length;
         }
+        let stored = self.values.len();
+        self.ends.len() == lines
+            && self.ends.is_sorted()
+            && self.ends.last().copied().unwrap_or(0) == stored
+            && self.idx.len() == stored
+            && (stored == 0 || (self.idx.iter().fold(0, |most: u32, i| most.max(*i)) as usize) < length)
+    }
+
+    /// Drops entries that are zero.
+    fn drop_zeros(&mut self) {
         let (mut from, mut to) = (0, 0);
         for end in &mut self.ends {
             for at in std::mem::replace(&mut from, *end)..*end {
-                if !zero(&self.values[at]) {
+                if self.values[at] != T::ZERO {
                     (self.values[to], self.idx[to]) = (self.values[at], self.idx[at]);
                     to += 1;
                 }
@@ -94,8 +120,20 @@ pub struct Streamed<'v, T> {
     longest: usize,
     sums: Vec<f64>,
     nonzero: Nonzero,
+    /// Whether all lines were read once, and then whether a stored entry is zero in the precision of V.
+    checked: bool,
+    zeros: bool,
     failure: Failure,
     precision: PhantomData<T>,
+}
+
+/// What the first reading finds in a line.
+#[derive(Clone, Copy)]
+struct Fact<T> {
+    nonzero: Nonzero,
+    /// The position and value of the first entry that is not a number ≥ 0.
+    bad: Option<(usize, T)>,
+    zeros: bool,
 }
 
 impl<'v, T: Scalar> Streamed<'v, T> {
@@ -107,42 +145,46 @@ impl<'v, T: Scalar> Streamed<'v, T> {
         position: fn(usize, usize) -> (usize, usize),
     ) -> Result<Self> {
         let ((count, length), sparse, longest) = (lines.shape(), lines.is_sparse(), lines.longest());
-        let (sums, nonzero_entries, precision) = (vec![], Nonzero::NONE, PhantomData);
-        let mut new = Self {
-            lines,
-            count,
-            length,
-            sparse,
-            longest,
-            sums,
-            nonzero: nonzero_entries,
-            failure,
-            precision,
-        };
-        let (mut sums, mut facts) = (vec![0.0; count], vec![(Nonzero::NONE, None); count]);
+        let (sums, nonzero, precision) = (vec![], Nonzero::NONE, PhantomData);
+        let (checked, zeros) = (false, false);
+        let mut new =
+            Self { lines, count, length, sparse, longest, sums, nonzero, checked, zeros, failure, precision };
+        let (mut sums, fact) = (vec![0.0; count], Fact { nonzero, bad: None, zeros });
+        let mut facts = vec![fact; count];
         pool.panels(new.width(pool.threads()), (&mut sums, 1), (&mut facts, 1), |first, sums, facts| {
-            let mut buffer = LineBuffer::default();
-            new.read(first..first + sums.len(), &mut buffer);
-            let mut begin = 0;
-            for (l, (sum, fact)) in sums.iter_mut().zip(facts).enumerate() {
-                let end = buffer.ends.get(l).copied().unwrap_or(begin + length);
-                let here = std::mem::replace(&mut begin, end)..end;
-                let values: Vec<T> = buffer.values[here.clone()].iter().map(|x| T::from_f64(*x)).collect();
-                *sum = values.iter().map(|a| a.to_f64()).sum();
-                let bad = values.iter().position(|v| !(v.is_finite() && *v >= T::ZERO));
-                let place = |at: usize| buffer.idx.get(here.start + at).map_or(at, |i| *i as usize);
-                *fact = (nonzero(&values), bad.map(|at| (place(at), values[at])));
-            }
+            new.first_reading(first, sums, facts);
         });
         new.check()?;
-        if let Some((line, (at, value))) = facts.iter().enumerate().find_map(|(l, fact)| Some((l, fact.1?))) {
+        if let Some((line, (at, value))) = facts.iter().enumerate().find_map(|(l, fact)| Some((l, fact.bad?)))
+        {
             let (row, col) = position(line, at);
             let entry = Entry { row, col, value: value.to_f64() };
             return Err(if value.is_finite() { Error::Negative(entry) } else { Error::NotFinite(entry) });
         }
-        new.nonzero = facts.iter().fold(Nonzero::NONE, |all, fact| all.and(fact.0));
+        (new.checked, new.zeros) = (true, sparse && facts.iter().any(|fact| fact.zeros));
+        if new.zeros && size_of::<T>() == 8 {
+            return Err(Error::Unreadable("a sparse line of V stores a zero: leave zeros out".into()));
+        }
+        new.nonzero = facts.iter().fold(Nonzero::NONE, |all, fact| all.and(fact.nonzero));
         new.sums = sums;
         Ok(new)
+    }
+
+    fn first_reading(&self, first: usize, sums: &mut [f64], facts: &mut [Fact<T>]) {
+        let mut buffer = LineBuffer::<T>::default();
+        self.read(first..first + sums.len(), &mut buffer);
+        let mut begin = 0;
+        for (l, (sum, fact)) in sums.iter_mut().zip(facts).enumerate() {
+            let end = buffer.ends.get(l).copied().unwrap_or(begin + self.length);
+            let here = std::mem::replace(&mut begin, end)..end;
+            let values = &buffer.values[here.clone()];
+            *sum = values.iter().map(|a| a.to_f64()).sum();
+            let bad = values.iter().position(|v| !(v.is_finite() && *v >= T::ZERO));
+            let place = |at: usize| buffer.idx.get(here.start + at).map_or(at, |i| *i as usize);
+            let nonzero = nonzero(values);
+            let zeros = nonzero.count < values.len();
+            *fact = Fact { nonzero, bad: bad.map(|at| (place(at), values[at])), zeros };
+        }
     }
 
     /// The first failure, if there was one.
@@ -153,7 +195,7 @@ impl<'v, T: Scalar> Streamed<'v, T> {
     /// The first positive entry, by its position in a line and then by its line, at one of these positions.
     pub fn first_at(&self, positions: &[usize]) -> Option<(usize, usize, f64)> {
         let count = self.count;
-        let (width, mut buffer) = (self.width(1), LineBuffer::default());
+        let (width, mut buffer) = (self.width(1), LineBuffer::<T>::default());
         let mut found: Option<(usize, usize, f64)> = None;
         for first in (0..count).step_by(width) {
             let lines = first..(first + width).min(count);
@@ -163,7 +205,7 @@ impl<'v, T: Scalar> Streamed<'v, T> {
                 let end = buffer.ends.get(l).copied().unwrap_or(begin + self.length);
                 for (at, n) in (begin..end).zip(0..) {
                     let place = buffer.idx.get(at).map_or(n, |i| *i as usize);
-                    let value = T::from_f64(buffer.values[at]).to_f64();
+                    let value = buffer.values[at].to_f64();
                     let sooner = found.is_none_or(|found| (place, line) < (found.0, found.1));
                     if value > 0.0 && sooner && positions.binary_search(&place).is_ok() {
                         found = Some((place, line, value));
@@ -175,34 +217,44 @@ impl<'v, T: Scalar> Streamed<'v, T> {
         found
     }
 
-    /// Lines of a panel: as in memory, unless they have too many entries to be decoded together.
+    /// Lines of a panel: as in memory, unless they have too many entries to be decoded together or are not
+    /// stored in such numbers.
     fn width(&self, threads: usize) -> usize {
         let most = (MOST_NUMBERS / self.longest.max(1)).max(1);
-        most.min(match self.sparse {
+        let width = most.min(match self.sparse {
             true => self.count.div_ceil(64).clamp(1, USUAL_COLUMNS),
             false => panel_width(self.length, self.count, true, threads),
-        })
+        });
+        let together = self.lines.together().clamp(1, MOST_COLUMNS);
+        (width / together).max(1) * together
     }
 
-    /// Reads some lines. If that fails they are zero.
-    fn read(&self, lines: Range<usize>, buffer: &mut LineBuffer) {
+    /// Reads some lines in the precision of V, and passes them on in that of the computation. If that fails
+    /// they are zero.
+    fn read<S: Scalar>(&self, lines: Range<usize>, buffer: &mut LineBuffer<S>) {
         let (count, length, sparse) = (lines.len(), self.length, self.sparse);
-        buffer.ends.clear();
-        buffer.idx.clear();
-        buffer.values.clear();
+        buffer.clear();
         let damaged = || "lines of V are damaged: convert the data again".to_owned();
-        let found = self.lines.read(lines, buffer);
-        let fits = found.and_then(|()| {
-            buffer.fits(count, length, sparse, self.longest).then_some(()).ok_or_else(damaged)
+        let found = S::lines(self.lines, lines, buffer).and_then(|()| {
+            let fits = match self.checked {
+                true => buffer.within(count, length, sparse),
+                false => buffer.fits(count, length, sparse, self.longest),
+            };
+            fits.then_some(()).ok_or_else(damaged)
         });
-        if let Err(why) = fits {
+        if let Err(why) = found {
             // Only the first failure is reported.
             let _ = self.failure.set(Error::Unreadable(why));
             let (ends, values) = if sparse { (count, 0) } else { (0, count * length) };
-            *buffer = LineBuffer { ends: vec![0; ends], idx: vec![], values: vec![0.0; values] };
+            buffer.clear();
+            buffer.ends.resize(ends, 0);
+            buffer.values.resize(values, S::ZERO);
         }
-        if sparse {
-            buffer.drop_zeros::<T>();
+        if size_of::<S>() > size_of::<T>() {
+            buffer.values.iter_mut().for_each(|x| *x = S::from_f64(T::from_f64(x.to_f64()).to_f64()));
+        }
+        if self.zeros {
+            buffer.drop_zeros();
         }
     }
 }
@@ -239,10 +291,9 @@ impl<T: Scalar, S: Scalar> Blocks<S> for Streamed<'_, T> {
         room: &mut Load<S>,
         f: &mut dyn FnMut(&Block<'_, S>),
     ) {
-        let Load { a, lines, .. } = room;
+        let lines = &mut room.lines;
         self.read(cols.clone(), lines);
-        a.clear();
-        a.extend(lines.values.iter().map(|x| S::from_f64(T::from_f64(*x).to_f64())));
+        let a = &lines.values;
         let (first, sums) = (cols.start, &self.sums[cols]);
         if !self.sparse {
             return f(&dictionary.block(first, a, sums));

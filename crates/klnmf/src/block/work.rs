@@ -15,7 +15,7 @@ pub struct Load<S> {
     #[allow(dead_code)]
     pub c: Vec<S>,
     /// Lines that were read from outside memory.
-    pub lines: LineBuffer,
+    pub lines: LineBuffer<S>,
 }
 
 /// A thread's memory for a method. Unused arrays stay untouched zero pages and cost nothing.
