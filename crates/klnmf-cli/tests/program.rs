@@ -11,6 +11,7 @@ mod info;
 mod manners;
 mod other_verbs;
 mod outputs;
+mod rank;
 mod real_data;
 mod reproduce;
 mod reproduce_ended;

@@ -4,6 +4,7 @@
 //!   factors.
 //! * `work` runs the library on its own thread without Python's lock, and handles callbacks and Ctrl-C.
 //! * `model`, `topics` and `sound` wrap the functions of the library, one by one.
+//! * `select` compares many fits.
 //! * `file` reads and writes models through `klnmf-io`.
 //! * `decomposer` holds the dictionaries that are kept between calls; nothing else here owns threads.
 //!
@@ -14,6 +15,7 @@ mod decomposer;
 mod error;
 mod file;
 mod model;
+mod select;
 mod sound;
 mod topics;
 mod work;
@@ -29,6 +31,8 @@ mod _klnmf {
     use crate::file::{instruction_level, read_model, write_model};
     #[pymodule_export]
     use crate::model::{certificate, factorize, grow, init, memory, solvers};
+    #[pymodule_export]
+    use crate::select::{consensus, match_parts, rank};
     #[pymodule_export]
     use crate::sound::{learn, spectrogram, wiener, window_for};
     #[pymodule_export]

@@ -1,13 +1,17 @@
 //! The verbs, one per file.
 
 mod checkpoint;
+mod compare;
 mod completions;
+mod consensus;
 mod convert;
 mod decompose;
 mod demo;
 mod factorize;
 mod info;
 mod man;
+mod many;
+mod rank;
 mod reproduce;
 mod separate;
 mod solvers;
@@ -56,6 +60,9 @@ enum Verb {
     Decompose(decompose::Decompose),
     Topics(topics::Topics),
     Separate(separate::Separate),
+    Rank(rank::Ranks),
+    Consensus(consensus::Join),
+    Compare(compare::Compare),
     Info(info::Info),
     Convert(convert::Convert),
     Demo(demo::Demo),
@@ -79,6 +86,9 @@ pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyh
         Verb::Decompose(verb) => verb.run(&command),
         Verb::Topics(verb) => verb.run(&command),
         Verb::Separate(verb) => verb.run(),
+        Verb::Rank(verb) => verb.run(&command),
+        Verb::Consensus(verb) => verb.run(&command),
+        Verb::Compare(verb) => verb.run(),
         Verb::Info(verb) => verb.run(),
         Verb::Convert(verb) => verb.run(),
         Verb::Demo(verb) => verb.run(),

@@ -41,6 +41,7 @@ from klnmf._results import (
     TopicInfo,
     Topics,
 )
+from klnmf._select import Consensus, Dispersion, Match, Ranks, consensus, match, rank
 from klnmf._sound import separate, spectrogram
 from klnmf._topics import topic_weights, topics
 
@@ -53,10 +54,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "Consensus",
     "Decomposer",
     "Decomposition",
+    "Dispersion",
     "Info",
+    "Match",
     "Memory",
+    "Ranks",
     "Result",
     "Separation",
     "Start",
@@ -64,13 +69,16 @@ __all__ = [
     "Topics",
     "__version__",
     "certificate",
+    "consensus",
     "decompose",
     "factorize",
     "grow",
     "init",
     "instruction_level",
     "load",
+    "match",
     "memory",
+    "rank",
     "separate",
     "spectrogram",
     "topic_weights",

@@ -125,3 +125,29 @@ def wiener(
     groups: Sequence[Sequence[int]],
     threads: int,
 ) -> NDArray[np.float64]: ...
+
+_With = tuple[int, int, float, int, int, str | None]
+
+def rank(
+    v: Any, ranks: list[int], replicates: int, folds: int, bootstrap: bool, with_: _With
+) -> tuple[
+    tuple[int, int] | None,
+    bool,
+    bool,
+    tuple[int, float, float] | None,
+    int | None,
+    list[tuple[int, float, float, int, int, list[float]]],
+    list[tuple[NDArray, NDArray]],
+]: ...
+def consensus(
+    v: Any,
+    rank: int,
+    replicates: int,
+    bootstrap: bool,
+    density: float | None,
+    sweeps: int,
+    with_: _With,
+) -> tuple[
+    NDArray, NDArray, float, list[float], list[float], list[float], list[list[tuple[int, int]]], int
+]: ...
+def match_parts(a: NDArray, b: NDArray) -> list[tuple[int, int, float]]: ...

@@ -1,0 +1,159 @@
+//! `klnmf consensus`: the parts that many fits have in common.
+
+mod page;
+
+use super::many::{Many, incomplete};
+use super::{Data, Output, metadata};
+use crate::out_folder::OutFolder;
+use crate::summary;
+use clap::Args;
+use klnmf_io::{Model, Table};
+use klnmf_select::ConsensusSettings;
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Join the parts of many fits of one rank
+///
+/// V is fitted many times, from other starts or (--bootstrap) with its counts drawn
+/// again. The parts of all fits are matched one to one, and the median of each cluster
+/// is a consensus part. Its weights come with an optimality gap for every column. The
+/// silhouettes say which parts can be trusted.
+///
+/// Every fit has a file of its own. After Ctrl-C or a crash, the same command continues.
+#[derive(Args)]
+#[command(
+    verbatim_doc_comment,
+    name = "consensus",
+    after_help = "\
+Examples:
+  klnmf consensus counts.csv --rank 8
+  klnmf consensus counts.csv --rank 8 --replicates 50 --bootstrap
+  klnmf consensus cells.h5ad --layer counts --rank 12 --density 0.5 --sweeps 100"
+)]
+pub struct Join {
+    #[command(flatten)]
+    data: Data,
+    /// Number of parts
+    #[arg(
+        long,
+        short = 'k',
+        visible_aliases = ["components", "topics"],
+        value_name = "R",
+        allow_negative_numbers = true
+    )]
+    rank: usize,
+    /// Number of fits
+    #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true)]
+    replicates: usize,
+    /// Leave out parts whose mean distance to their nearest neighbours is larger, as cNMF does; 0.5 is strict,
+    /// 2 keeps all [default: all are kept]
+    #[arg(long, value_name = "DISTANCE", allow_negative_numbers = true)]
+    density: Option<f64>,
+    /// Iterations on parts and weights at the end; 0 leaves the medians as they are
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    sweeps: usize,
+    #[command(flatten)]
+    many: Many,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// The files in the folder, beside the fits.
+const FILES: [&str; 5] = ["plan.json", "fits", "consensus.npz", "consensus.json", "index.html"];
+
+impl Join {
+    pub fn run(self, command: &str) -> anyhow::Result<ExitCode> {
+        let path = self.many.out(&self.data, &format!("-consensus-r{}", self.rank));
+        let folder = OutFolder::new(&path, &FILES)?;
+        let table = self.many.read(&self.data, self.rank)?;
+        let v = table.matrix.view();
+        super::note_rank(&self.output, (v.rows(), v.cols()), self.rank);
+        let fits = self.many.fits(v, (&self.data, &self.output), (&folder, &path))?;
+        let settings = ConsensusSettings {
+            rank: self.rank,
+            replicates: self.replicates,
+            bootstrap: self.many.bootstrap,
+            density: self.density,
+            sweeps: self.sweeps,
+        };
+        let found = match klnmf_select::consensus(&fits, &settings) {
+            Ok(found) => found,
+            Err(why) => return incomplete(&self.output, why),
+        };
+        let facts = self.facts(&found, (v.rows(), v.cols()));
+        write(&path, &table, &found, &facts, command)?;
+        let page = page::page(&self.data.path, &found)?;
+        klnmf_io::atomically(path.join("index.html").as_path(), |out| out.write_all(page.as_bytes()))?;
+        self.output.print(facts, |_| text(&found, &path))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The keys and values of the JSON output.
+    fn facts(&self, found: &klnmf_select::Consensus, (n, m): (usize, usize)) -> Map<String, Value> {
+        let numbers = |values: &[f64]| values.iter().map(|x| summary::number(*x)).collect::<Vec<_>>();
+        let object = json!({
+            "rank": found.w.cols(),
+            "shape": [n, m],
+            "replicates": found.fits.len(),
+            "unconverged": found.fits.iter().filter(|fit| !fit.converged).count(),
+            "bootstrap": self.many.bootstrap,
+            "left_out": found.left_out,
+            "divergence": summary::number(found.divergence),
+            "gap": summary::number(found.gaps.iter().sum()),
+            "best_divergence": summary::number(found.fits[0].divergence),
+            "members": found.members.iter().map(Vec::len).collect::<Vec<_>>(),
+            "cosines": numbers(&found.stability.cosines),
+            "silhouettes": numbers(&found.stability.silhouettes),
+        });
+        object.as_object().cloned().unwrap_or_default()
+    }
+}
+
+fn write(
+    folder: &Path,
+    table: &Table<f64>,
+    found: &klnmf_select::Consensus,
+    facts: &Map<String, Value>,
+    command: &str,
+) -> anyhow::Result<()> {
+    let model = Model {
+        w: found.w.clone(),
+        h: found.h.clone(),
+        metadata: metadata(facts, command, json!({ "kind": "consensus" })),
+        row_names: table.row_names.clone(),
+        col_names: table.col_names.clone(),
+        part_names: None,
+        columns: vec![("gap".into(), found.gaps.clone())],
+    };
+    klnmf_io::write_model(folder.join("consensus.npz").as_path(), &model)?;
+    let json = format!("{}\n", Value::Object(facts.clone()));
+    Ok(klnmf_io::atomically(folder.join("consensus.json").as_path(), |out| out.write_all(json.as_bytes()))?)
+}
+
+fn text(found: &klnmf_select::Consensus, folder: &Path) -> String {
+    let unconverged = found.fits.iter().filter(|fit| !fit.converged).count();
+    let mut text = format!("fits         {}, of which {unconverged} have not converged\n", found.fits.len());
+    if found.left_out > 0 {
+        text += &format!("left out     {} parts without near neighbours\n", found.left_out);
+    }
+    for (k, members) in found.members.iter().enumerate() {
+        let (cosine, silhouette) = (found.stability.cosines[k], found.stability.silhouettes[k]);
+        let number = |x: f64| if x.is_finite() { format!("{x:.3}") } else { "not defined".into() };
+        text += &format!(
+            "part {:<7} {} members, cosine {}, silhouette {}\n",
+            k + 1,
+            members.len(),
+            number(cosine),
+            number(silhouette)
+        );
+    }
+    let gap: f64 = found.gaps.iter().sum();
+    text += &format!(
+        "divergence   {:.6e}, the best fit has {:.6e}\n",
+        found.divergence, found.fits[0].divergence
+    );
+    text += &format!("gap          optimality gap {gap:.3e}: no other weights gain more\n");
+    text + &format!("page         {}\n", folder.join("index.html").display())
+}

@@ -1,0 +1,131 @@
+//! What the verbs that make many fits share: their options, their folder and their progress.
+
+use super::{Data, Output, Precision};
+use crate::out_folder::OutFolder;
+use crate::{input, interrupt, outputs, progress};
+use anyhow::bail;
+use clap::Args;
+use klnmf::{Matrix, Settings};
+use klnmf_io::Table;
+use klnmf_select::{Error, FitSettings, Fits, Worker};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The fits of a verb.
+#[derive(Args)]
+pub struct Many {
+    /// Fits of all but the first replicate are of bootstraps: the counts of every column are drawn again
+    #[arg(long)]
+    pub bootstrap: bool,
+    /// Starts of each fit, of which the best is kept
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    starts: usize,
+    /// Seed of all random numbers; the same seed gives the same files
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    seed: u64,
+    /// Tolerance of each fit, relative to its divergence
+    #[arg(long, value_name = "GAP", default_value_t = Settings::default().tol, allow_negative_numbers = true)]
+    tol: f64,
+    /// Maximum number of iterations of each fit
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_iter, allow_negative_numbers = true)]
+    max_iter: usize,
+    /// Share of this process in the fits, such as 3/8 for the third of eight, for job arrays. All use the same
+    /// folder; the last one to finish writes the results
+    #[arg(long, value_name = "K/N", value_parser = parse_worker)]
+    worker: Option<(usize, usize)>,
+    /// Folder for the fits and the results [default: named after V]
+    #[arg(long, short, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+fn parse_worker(text: &str) -> Result<(usize, usize), String> {
+    let parsed = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+    match parsed {
+        Some((k, n)) if (1..=n).contains(&k) => Ok((k, n)),
+        _ => Err("give a number and how many there are, such as 3/8".into()),
+    }
+}
+
+impl Many {
+    /// The folder of the results.
+    pub fn out(&self, data: &Data, ending: &str) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| outputs::named_after(&data.path, ending))
+    }
+
+    /// Reads V and checks that the fits can succeed.
+    pub fn read(&self, data: &Data, most: usize) -> anyhow::Result<Table<f64>> {
+        if data.precision == Some(Precision::F32) {
+            bail!("--precision f32: the fits are compared in f64; leave it out");
+        }
+        let settings =
+            Settings { starts: self.starts, tol: self.tol, threads: data.threads, ..Settings::default() };
+        settings.validate()?;
+        interrupt::flag();
+        interrupt::nothing_to_save();
+        let table = input::read::<f64>(data)?;
+        let v = table.matrix.view();
+        input::about(data, v.check())?;
+        input::about(data, klnmf::check_rank(v, most))?;
+        // Every thread has its own factors, and its own copies of V if counts are drawn.
+        let (of_fit, threads) = (klnmf::memory(v, most, 1), super::thread_count(data.threads) as u128);
+        let more =
+            (threads * self.starts as u128).saturating_mul(12 * of_fit.factors) + 4 * threads * of_fit.v;
+        input::check_memory(&data.path, v, most, data.threads, more)?;
+        Ok(table)
+    }
+
+    /// The fits of V in a folder, of which the files `own` are results.
+    pub fn fits<'v>(
+        &self,
+        v: Matrix<'v, f64>,
+        (data, output): (&Data, &Output),
+        (folder, own): (&OutFolder, &std::path::Path),
+    ) -> anyhow::Result<Fits<'v>> {
+        folder.create()?;
+        let (number, of) = self.worker.unwrap_or((1, 1));
+        let bar = progress::share(1, "fits", output.quiet);
+        let verbose = output.verbose;
+        let mut fits = Fits::in_memory(v)?;
+        fits.settings = FitSettings {
+            seed: self.seed,
+            starts: self.starts,
+            tol: self.tol,
+            max_iter: self.max_iter,
+            stop: Some(interrupt::flag()),
+        };
+        fits.threads = data.threads;
+        fits.worker = Worker { number: number - 1, of };
+        fits.watch = Box::new(move |now| {
+            bar.set_length(now.work.1 as u64);
+            bar.set_position(now.work.0 as u64);
+            let line = format!("{} of {} fits", now.fits.0, now.fits.1);
+            if verbose {
+                super::complain(&line);
+            }
+            bar.set_message(line);
+            if now.fits.0 == now.fits.1 {
+                bar.finish_and_clear();
+            }
+        });
+        interrupt::something_to_save();
+        Ok(fits.in_folder(own)?)
+    }
+}
+
+/// The end of a verb whose fits are not complete; other errors are passed on.
+pub fn incomplete(output: &Output, why: Error) -> anyhow::Result<ExitCode> {
+    match why {
+        Error::Stopped { done, all } => {
+            output.note(&format!("stopped after {done} of {all} fits; the same command continues"));
+            Ok(ExitCode::from(interrupt::EXIT_CODE))
+        }
+        Error::Incomplete { missing, all } => {
+            output.note(&format!(
+                "the fits of this worker are done, and {missing} of {all} are missing; the last worker to \
+                 finish writes the results"
+            ));
+            Ok(ExitCode::SUCCESS)
+        }
+        why => Err(why.into()),
+    }
+}

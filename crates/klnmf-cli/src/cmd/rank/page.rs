@@ -1,0 +1,138 @@
+//! The page of `klnmf rank`.
+
+use super::{dispersion, range, stability, tree};
+use klnmf_io::Table;
+use klnmf_report::chart::{self, Chart, Line};
+use klnmf_report::html;
+use klnmf_select::{Choice, Rank};
+use minijinja::{Value as Jinja, context};
+use std::path::Path;
+
+/// The page as HTML.
+pub fn page(input: &Path, table: &Table<f64>, found: &Rank) -> anyhow::Result<String> {
+    let (fits, unconverged) =
+        found.rows.iter().fold((0, 0), |sum, row| (sum.0 + row.fits, sum.1 + row.unconverged));
+    let values = context! {
+        input => input.display().to_string(),
+        shape => format!("{} × {}", table.matrix.rows(), table.matrix.cols()),
+        answer => range(found),
+        stability => stability(found),
+        dispersion => dispersion(found),
+        over => found.over_dispersed.is_some(),
+        held_out => held_out(found),
+        stable => stable(found),
+        divergence => divergence(found),
+        tree => tree::svg(found),
+        rows => rows(found),
+        fits,
+        unconverged,
+        chart_style => chart::style(),
+    };
+    Ok(html::render("rank.html", include_str!("rank.html"), values)?)
+}
+
+fn line(name: &str, found: &Rank, value: impl Fn(usize) -> f64) -> Line {
+    let points = found.rows.iter().enumerate().map(|(at, row)| (row.rank as f64, value(at))).collect();
+    Line { name: name.into(), points, dots: true, ..Line::default() }
+}
+
+fn span(found: &Rank) -> Option<(f64, f64)> {
+    let (first, last) = (found.rows[0].rank as f64, found.rows[found.rows.len() - 1].rank as f64);
+    Some((first - 0.5, last + 0.5))
+}
+
+/// The ends of the range.
+fn marks(found: &Rank) -> Vec<(f64, String)> {
+    match found.range() {
+        Some((low, high)) if low == high => vec![(low as f64, low.to_string())],
+        Some((low, high)) => vec![(low as f64, low.to_string()), (high as f64, high.to_string())],
+        None => Vec::new(),
+    }
+}
+
+/// How much worse than the best rank each rank predicts held-out counts. Small ranks are so much worse that
+/// the chart ends above the ranks of interest.
+fn held_out(found: &Rank) -> Option<String> {
+    let choices = [("Poisson", &found.poisson), ("over-dispersed", &found.over_dispersed)];
+    let choices: Vec<(&str, &Choice)> =
+        choices.into_iter().filter_map(|(n, c)| Some((n, c.as_ref()?))).collect();
+    let (_, last) = *choices.last()?;
+    let excess = |choice: &Choice, at: usize| {
+        choice.totals[at] - choice.totals.iter().copied().fold(f64::INFINITY, f64::min)
+    };
+    let at = found.rows.iter().position(|row| row.rank == last.smallest).unwrap_or(0).saturating_sub(2);
+    let above = |choice: &Choice| (at..found.rows.len()).map(|at| excess(choice, at)).fold(1.0, f64::max);
+    let top = 1.15 * choices.iter().map(|(_, choice)| above(choice)).fold(1.0, f64::max);
+    let lines = choices.iter().map(|(name, choice)| line(name, found, |at| excess(choice, at))).collect();
+    let chart = Chart {
+        x_label: "parts",
+        y_label: "held-out divergence above the best",
+        lines,
+        linear_y: true,
+        x_range: span(found),
+        y_range: Some((-0.06 * top, top)),
+        marks: marks(found),
+        ..Chart::default()
+    };
+    Some(chart.svg())
+}
+
+fn stable(found: &Rank) -> String {
+    let pair = |at: usize, cosine: bool| {
+        let stability = &found.rows[at].stability;
+        (if cosine { stability.cosine() } else { stability.silhouette() }).unwrap_or((f64::NAN, f64::NAN))
+    };
+    let dashed = |line: Line, colour| Line { dashed: true, colour: Some(colour), ..line };
+    let lines = vec![
+        line("mean cosine", found, |at| pair(at, true).0),
+        line("mean silhouette", found, |at| pair(at, false).0),
+        dashed(line("least cosine", found, |at| pair(at, true).1), 0),
+        dashed(line("least silhouette", found, |at| pair(at, false).1), 1),
+    ];
+    let lowest = lines.iter().flat_map(|line| &line.points).map(|p| p.1).filter(|y| y.is_finite());
+    let lowest = lowest.fold(0.0, f64::min);
+    let chart = Chart {
+        x_label: "parts",
+        y_label: "stability",
+        lines,
+        linear_y: true,
+        x_range: span(found),
+        y_range: Some((lowest - 0.03, 1.03)),
+        marks: marks(found),
+        ..Chart::default()
+    };
+    chart.svg()
+}
+
+fn divergence(found: &Rank) -> String {
+    let lines = vec![line("divergence", found, |at| found.rows[at].fit.divergence)];
+    let (x_label, y_label) = ("parts", "divergence of the best fit");
+    Chart { x_label, y_label, lines, x_range: span(found), marks: marks(found), ..Chart::default() }.svg()
+}
+
+fn rows(found: &Rank) -> Vec<Jinja> {
+    let range = found.range().unwrap_or((1, 0));
+    let two = |x: f64| if x.is_finite() { format!("{x:.2}") } else { "–".into() };
+    let pair =
+        |pair: Option<(f64, f64)>| pair.map_or("–".into(), |(mean, least)| two(mean) + " / " + &two(least));
+    let held_out = |at: usize| {
+        found.choice().map_or("–".into(), |choice| {
+            let best = choice.totals.iter().copied().fold(f64::INFINITY, f64::min);
+            format!("{:.1} ± {:.1}", choice.totals[at] - best, choice.errors[at])
+        })
+    };
+    let row = |(at, row): (usize, &klnmf_select::RankRow)| {
+        context! {
+            rank => row.rank,
+            chosen => (range.0..=range.1).contains(&row.rank),
+            divergence => crate::summary::six(row.fit.divergence),
+            gap => format!("{:.2} %", 100.0 * row.fit.relative_gap),
+            held_out => held_out(at),
+            cosine => pair(row.stability.cosine()),
+            silhouette => pair(row.stability.silhouette()),
+            unconverged => row.unconverged,
+            fits => row.fits,
+        }
+    };
+    found.rows.iter().enumerate().map(row).collect()
+}

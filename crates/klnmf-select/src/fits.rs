@@ -1,0 +1,200 @@
+//! The fits of one matrix: made on all threads, each kept in a file of its own.
+//!
+//! If there are more fits than threads, every fit has one thread, because that wastes nothing; otherwise the
+//! threads are shared. The bits of a fit depend on neither. There is one V in memory; a bootstrap or a fold
+//! is made for its fit and dropped after it.
+
+use crate::Error;
+use crate::fit::{Fit, FitSettings};
+use crate::job::{Draw, Job};
+use klnmf::{Mat, Matrix, Problem};
+use klnmf_io::Target;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use serde_json::json;
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The share of one process among several: every `of`-th fit, beginning with the one numbered `number`, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Worker {
+    /// The number of this process, from 0.
+    pub number: usize,
+    /// The number of processes.
+    pub of: usize,
+}
+
+/// How far the work has come. The work of a fit is taken to be in proportion to its rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Fits that are done, and all.
+    pub fits: (usize, usize),
+    /// The sum of their ranks, and of all.
+    pub work: (usize, usize),
+}
+
+/// Receives the progress, from any thread.
+type Watch<'v> = Box<dyn Fn(Progress) + Sync + 'v>;
+
+/// The fits of V, in a folder or in memory.
+pub struct Fits<'v> {
+    /// The data.
+    pub v: Matrix<'v, f64>,
+    /// Settings of every fit.
+    pub settings: FitSettings,
+    /// Threads; 0 for one per core.
+    pub threads: usize,
+    /// The share of this process.
+    pub worker: Worker,
+    /// Called after every fit.
+    pub watch: Watch<'v>,
+    folder: Option<PathBuf>,
+    kept: Mutex<HashMap<String, Fit>>,
+}
+
+/// The file that says which data and settings the fits of a folder have.
+pub const PLAN: &str = "plan.json";
+/// The folder of the fits in it.
+pub const FITS: &str = "fits";
+
+impl<'v> Fits<'v> {
+    /// No fits yet; they will be kept in memory.
+    pub fn in_memory(v: Matrix<'v, f64>) -> Result<Self, Error> {
+        v.check()?;
+        Ok(Self {
+            v,
+            settings: FitSettings::default(),
+            threads: 0,
+            worker: Worker { number: 0, of: 1 },
+            watch: Box::new(|_| ()),
+            folder: None,
+            kept: Mutex::default(),
+        })
+    }
+
+    /// The fits in a folder, which is created. It may hold fits of the same data with the same settings.
+    pub fn in_folder(self, folder: &Path) -> Result<Self, Error> {
+        let FitSettings { seed, starts, tol, max_iter, .. } = self.settings;
+        let data = klnmf_io::data_hash_text(self.v);
+        let plan = json!({ "data": data, "seed": seed, "starts": starts, "tol": tol, "max_iter": max_iter });
+        let (text, path) = (format!("{plan}\n"), folder.join(PLAN));
+        match std::fs::read_to_string(&path) {
+            Ok(there) if there != text => {
+                return Err(Error::Other(format!(
+                    "{} holds fits of other data or with other settings: give another folder",
+                    folder.display()
+                )));
+            }
+            Ok(_) => {}
+            Err(_) => klnmf_io::atomically(path.as_path(), |out| out.write_all(text.as_bytes()))?,
+        }
+        let fits = folder.join(FITS);
+        std::fs::create_dir_all(&fits)
+            .map_err(|why| Error::Other(format!("cannot create the folder {}: {why}", fits.display())))?;
+        Ok(Self { folder: Some(fits), ..self })
+    }
+
+    /// All of these fits. Those that are missing are made; with several processes, the share of this one.
+    pub fn get(&self, jobs: &[Job]) -> Result<Vec<Fit>, Error> {
+        let mine = jobs.iter().enumerate().filter(|(at, _)| at % self.worker.of == self.worker.number);
+        self.make(mine.map(|(_, job)| *job).collect())?;
+        match jobs.iter().filter(|job| !self.has(job)).count() {
+            0 => jobs.iter().map(|job| self.read(job)).collect(),
+            missing => Err(Error::Incomplete { missing, all: jobs.len() }),
+        }
+    }
+
+    /// All of these fits, of which all that are missing are made here, whatever the share of this process is.
+    pub fn get_here(&self, jobs: &[Job]) -> Result<Vec<Fit>, Error> {
+        self.make(jobs.to_vec())?;
+        jobs.iter().map(|job| self.read(job)).collect()
+    }
+
+    /// Makes the fits that are missing.
+    fn make(&self, mut jobs: Vec<Job>) -> Result<(), Error> {
+        jobs.retain(|job| !self.has(job));
+        // The longest first, so that no thread is left with a long one at the end.
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.rank));
+        if jobs.is_empty() { Ok(()) } else { self.run(&jobs) }
+    }
+
+    fn run(&self, jobs: &[Job]) -> Result<(), Error> {
+        let threads = if self.threads > 0 {
+            self.threads
+        } else {
+            std::thread::available_parallelism().map_or(1, |n| n.get())
+        };
+        let at_once = threads.min(jobs.len());
+        let pools = (0..at_once).map(|_| pool(threads / at_once)).collect::<Result<Vec<_>, Error>>()?;
+        // Prepared inside a pool, so that it uses the threads of whoever works with it.
+        let whole = pools[0].install(|| Problem::new(self.v, 0))?;
+        let (next, failed, done) = (AtomicUsize::new(0), Mutex::new(None), Mutex::new((0, 0)));
+        let work = |pool: &ThreadPool| {
+            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let kept =
+                    pool.install(|| job.run(self.v, &whole, &self.settings)).and_then(|fit| self.keep(fit));
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Err(why) = kept {
+                    next.store(jobs.len(), Ordering::Relaxed);
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+                    return;
+                }
+                *done = (done.0 + 1, done.1 + job.rank);
+                let all = jobs.iter().map(|job| job.rank).sum();
+                (self.watch)(Progress { fits: (done.0, jobs.len()), work: (done.1, all) });
+            }
+        };
+        std::thread::scope(|scope| pools.iter().for_each(|pool| drop(scope.spawn(|| work(pool)))));
+        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner).0;
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(Error::Stopped { .. }) => Err(Error::Stopped { done, all: jobs.len() }),
+            Some(why) => Err(why),
+            None => Ok(()),
+        }
+    }
+
+    fn file(&self, job: &Job) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.join(format!("{job}.npz")))
+    }
+
+    fn has(&self, job: &Job) -> bool {
+        match self.file(job) {
+            Some(file) => file.exists(),
+            None => self.kept().contains_key(&job.to_string()),
+        }
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<String, Fit>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, fit: Fit) -> Result<(), Error> {
+        match self.file(&fit.job) {
+            Some(file) => klnmf_io::write_model(Target::new(&file, true), &fit.to_model())?,
+            None => drop(self.kept().insert(fit.job.to_string(), without_factors(fit))),
+        }
+        Ok(())
+    }
+
+    fn read(&self, job: &Job) -> Result<Fit, Error> {
+        let Some(file) = self.file(job) else { return Ok(self.kept()[&job.to_string()].clone()) };
+        let fit = Fit::from_model(klnmf_io::read_model(&file)?).filter(|fit| fit.job == *job);
+        let broken = || Error::Other(format!("{} does not hold the fit {job}: remove it", file.display()));
+        fit.map(without_factors).ok_or_else(broken)
+    }
+}
+
+/// Only the scores of a training fold are compared.
+fn without_factors(fit: Fit) -> Fit {
+    match fit.job.draw {
+        Draw::Fold(..) => Fit { w: Mat::zeros(0, 0), h: Mat::zeros(0, 0), ..fit },
+        _ => fit,
+    }
+}
+
+fn pool(threads: usize) -> Result<ThreadPool, Error> {
+    let built = ThreadPoolBuilder::new().num_threads(threads).build();
+    built.map_err(|why| Error::Other(format!("cannot start {threads} threads: {why}")))
+}
