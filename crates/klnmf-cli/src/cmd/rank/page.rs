@@ -60,7 +60,7 @@ fn held_out(found: &Rank) -> Option<String> {
     let excess = |choice: &Choice, at: usize| {
         choice.totals[at] - choice.totals.iter().copied().fold(f64::INFINITY, f64::min)
     };
-    let at = found.rows.iter().position(|row| row.rank == last.smallest).unwrap_or(0).saturating_sub(2);
+    let at = found.rows.iter().position(|row| row.rank == last.smallest).unwrap_or(0).saturating_sub(4);
     let above = |choice: &Choice| (at..found.rows.len()).map(|at| excess(choice, at)).fold(1.0, f64::max);
     let top = 1.15 * choices.iter().map(|(_, choice)| above(choice)).fold(1.0, f64::max);
     let lines = choices.iter().map(|(name, choice)| line(name, found, |at| excess(choice, at))).collect();
