@@ -59,6 +59,41 @@ fn bad_shapes_and_settings_are_errors() {
     assert!(Sparse::new(2, 2, Order::Rows, vec![0, 2, 1], vec![0], vec![1.0]).is_err());
 }
 
+/// The message recognises factors that are swapped or belong to the transpose, and no others.
+#[test]
+fn the_usual_mistakes_with_shapes_are_recognised() {
+    let (v, zeros) = (Mat::from_fn(4, 5, |_, _| 1.0), Mat::<f64>::zeros);
+    let says = |w: (usize, usize), h: (usize, usize)| {
+        klnmf::check_factors(&v, &zeros(w.0, w.1), &zeros(h.0, h.1)).unwrap_err().to_string()
+    };
+    assert!(says((2, 5), (4, 2)).ends_with("they seem to be swapped, W comes first"));
+    assert!(says((5, 2), (2, 4)).ends_with("they fit the transpose of V"));
+    for (w, h) in [
+        ((4, 2), (4, 5)),
+        ((4, 5), (2, 5)),
+        ((5, 2), (2, 5)),
+        ((4, 2), (2, 4)),
+        ((4, 0), (0, 5)),
+        ((4, 2), (3, 5)),
+    ] {
+        let said = says(w, h);
+        assert!(said.ends_with(&format!("W is {} × {} and H is {} × {}", w.0, w.1, h.0, h.1)), "{said}");
+    }
+}
+
+/// An empty column has the optimum 0, which is also its dual value.
+#[test]
+fn an_empty_column_adds_nothing_to_the_dual_value() {
+    let w = Mat::from_rows(&[&[1.0, 0.0], &[1.0, 1.0], &[0.0, 1.0]]);
+    let v = Mat::from_rows(&[&[2.0, 0.0, 1.0], &[4.0, 0.0, 2.0], &[3.0, 0.0, 5.0]]);
+    for solver in [Solver::FpaAuthors, Solver::FpaPrinted] {
+        let settings = Settings { update: klnmf::Update::H, max_iter: 2000, tol: 0.0, ..settings_of(solver) };
+        let h = Mat::from_fn(2, 3, |_, _| 1.0);
+        let info = factorize_from(&v, w.clone(), h, &settings, |_| ControlFlow::Continue(())).unwrap().info;
+        assert!((info.divergence - info.dual.unwrap()).abs() < 1e-3, "{solver}: {info:?}");
+    }
+}
+
 #[test]
 fn entries_that_a_dictionary_cannot_explain_are_named() {
     let v = Mat::from_rows(&[&[0.0, 1.0], &[0.0, 2.0]]);

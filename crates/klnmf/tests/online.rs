@@ -1,6 +1,9 @@
 //! Learning from a stream of blocks.
 
-use klnmf::{DecomposeSettings, Error, Mat, Online, OnlineSettings, Settings, Sparse, decompose, factorize};
+use klnmf::{
+    DecomposeSettings, Error, Mat, Online, OnlineSettings, OnlineState, Settings, Sparse, decompose,
+    factorize,
+};
 
 /// Counts of 40 features in `cols` samples, which mix four parts. `shift` moves the parts.
 fn block(number: usize, cols: usize, shift: usize) -> Mat<f64> {
@@ -117,4 +120,8 @@ fn refusals_and_empty_blocks() {
     let mut state = online.state().clone();
     state.features.pop();
     assert!(matches!(Online::resume(state, OnlineSettings::default()), Err(Error::State(_))));
+    // A state without parts is refused, one with a single part is not.
+    let of = |rank| OnlineState { parts: Mat::zeros(rank, 0), features: vec![], ..online.state().clone() };
+    assert!(matches!(Online::resume(of(0), OnlineSettings::default()), Err(Error::State(_))));
+    assert!(Online::resume(of(1), OnlineSettings::default()).is_ok());
 }

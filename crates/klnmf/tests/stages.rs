@@ -128,6 +128,29 @@ fn primal_weights_grow_while_the_divergence_decreases() {
     assert!(columns.iter().all(|c| c.weight <= 8.0));
 }
 
+/// A step that increases the divergence of a column is undone, and its next primal steps are half as large.
+#[test]
+fn primal_weights_shrink_when_the_divergence_increases() {
+    let known = known_optimum(5, 60, 12, 6, 4, false);
+    let (kt, mut x) = (known.w.transpose(), Mat::from_fn(6, 12, |_, _| 1.0));
+    let divergence = |x| certificate(&known.v, &known.w, x, 1).unwrap().divergence;
+    let before = divergence(&x);
+    let mut columns = vec![Column { weight: 1e6, ..Column::default() }; 12];
+    half_step("fpa", &known.v, &kt, &mut x, &mut columns, (5, 0, false), 1).unwrap();
+    assert!(columns.iter().any(|c| c.weight == 0.5e6), "{columns:?}");
+    assert!(columns.iter().all(|c| c.weight == 0.5e6 || c.weight == 8.0), "{columns:?}");
+    assert!(divergence(&x) < before);
+}
+
+/// Long sparse columns are gathered in groups that fit into the workspace.
+#[test]
+fn long_sparse_columns_are_solved_like_dense_ones() {
+    let known = known_optimum(6, 900, 12, 3, 2, false);
+    let settings = DecomposeSettings { tol: 1e-9, threads: 1, ..DecomposeSettings::default() };
+    let found = decompose(&crate::common::sparse(&known.v), &known.w, &settings).unwrap();
+    assert!(found.unconverged() == 0 && found.divergence() - known.optimum <= found.gap() + 1e-9);
+}
+
 /// A thread that waits for a `Decomposer` to pack its dictionary may start another decomposition.
 #[test]
 fn a_decomposer_serves_a_pool() {

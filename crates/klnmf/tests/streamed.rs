@@ -108,6 +108,10 @@ fn decompositions_have_the_same_bits() {
         let want = decomposer.decompose(v, &settings).unwrap();
         assert_eq!(decomposer.decompose_lines(&Columns::of(v), &settings, &|_| ()).unwrap(), want);
     }
+    // A V with another number of rows is an error.
+    let short = Decomposer::new(&Mat::from_fn(36, 5, |i, k| w[(i, k)]), 1).unwrap();
+    let refused = short.decompose_lines(&Columns::of((&v).into()), &settings, &|_| ());
+    assert!(matches!(refused, Err(Error::Shape(_))));
     // A positive entry where the dictionary is zero is the same error, too.
     let holed = Mat::from_fn(37, 5, |i, k| if i == 9 { 0.0 } else { w[(i, k)] });
     let decomposer = Decomposer::new(&holed, 1).unwrap();

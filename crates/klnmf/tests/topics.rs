@@ -307,6 +307,13 @@ fn degenerate_corpora_have_defined_answers() {
         let logs = log_likelihoods(&v, &more.topics, &more.weights.weights).unwrap();
         assert!(logs.iter().all(|l| l.is_finite()));
     }
+    // A pseudo-count that underflows leaves weights of zero, whose logarithms must not spoil the objective.
+    let tiny = TopicSettings { topic_prior: 0.0, word_prior: 1e-300, ..TopicSettings::default() };
+    let finite = |info: &klnmf::TopicInfo| {
+        assert!(info.objective.is_finite(), "{info:?}");
+        ControlFlow::Continue(())
+    };
+    topics(&v, 3, &tiny, finite).unwrap();
     let nothing = Mat::<f64>::zeros(4, 3);
     let found = topics(&nothing, 2, &TopicSettings::default(), go_on).unwrap();
     assert_eq!(found.status, Status::Converged);
