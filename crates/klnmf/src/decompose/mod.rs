@@ -128,7 +128,6 @@ pub fn decompose<'a, T: Scalar>(
     w: &Mat<T>,
     settings: &DecomposeSettings,
 ) -> Result<Decomposition<T>> {
-    settings.validate()?;
     Decomposer::new(w, settings.threads)?.decompose(v, settings)
 }
 
