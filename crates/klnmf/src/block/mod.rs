@@ -225,7 +225,7 @@ impl<S: Scalar> Block<'_, S> {
     /// Makes one pass over a block that is not in place, tile by tile: z = Kx for the r × q weights `x`,
     /// t = map(z), g = Kᵀt. The map is applied strip by strip while z is in the L1 cache. Without `g` there is
     /// one product.
-    pub fn pass(&self, x: &[S], mut g: Option<&mut [S]>, tile: &mut [S], map: &mut impl TileMap<S>) {
+    pub fn pass<F: TileMap<S>>(&self, x: &[S], mut g: Option<&mut [S]>, tile: &mut [S], map: &mut F) {
         let Block { p, q, r, .. } = *self;
         if let Some(g) = &mut g {
             g[..r * q].fill(S::ZERO);
@@ -233,33 +233,28 @@ impl<S: Scalar> Block<'_, S> {
         for start in (0..p).step_by(tile_rows(p)) {
             let rows = start..(start + tile_rows(p)).min(p);
             let t = &mut tile[..rows.len() * q];
-            if let Some(k) = self.packed {
+            if let Some(k) = self.packed.filter(|_| F::READS) {
                 k.multiply_map(&rows, &x[..r * q], q, t, map);
             } else {
-                kernel::multiply(&self.atoms[start..], self.height(), &x[..r], t);
-                map.apply(Isa::get(), 0, start, t);
+                if F::READS {
+                    kernel::multiply(&self.atoms[start..], self.height(), &x[..r], t);
+                }
+                for (c, t) in t.chunks_exact_mut(rows.len()).enumerate() {
+                    map.apply(Isa::get(), c, c * p + start, t);
+                }
             }
-            if let Some(g) = &mut g {
-                self.add_back(&rows, t, g);
+            let Some(g) = &mut g else { continue };
+            if let Some(k) = self.packed {
+                k.multiply_transposed(&rows, t, q, &mut g[..r * q]);
+            } else {
+                kernel::multiply_transposed(&self.atoms[start..], self.height(), t, &mut g[..r]);
             }
         }
     }
 
     /// g = Kᵀt for an array t like [`Block::a`].
     pub fn back(&self, t: &[S], g: &mut [S], tile: &mut [S]) {
-        let Block { p, q, r, .. } = *self;
-        if let Some(rows) = self.rows {
-            return rows.pass(&[], r, g, &mut Given { t });
-        }
-        g[..r * q].fill(S::ZERO);
-        for start in (0..p).step_by(tile_rows(p)) {
-            let rows = start..(start + tile_rows(p)).min(p);
-            let tile = &mut tile[..rows.len() * q];
-            for (c, tile) in tile.chunks_exact_mut(rows.len()).enumerate() {
-                tile.copy_from_slice(&t[c * p..][rows.clone()]);
-            }
-            self.add_back(&rows, tile, g);
-        }
+        self.both_products(&[], g, tile, &mut Given { t });
     }
 
     /// Column `c` as a block of its own.
@@ -271,16 +266,6 @@ impl<S: Scalar> Block<'_, S> {
             cost: self.cost.from(c),
             sums: &self.sums[c..][..1],
             ..*self
-        }
-    }
-
-    /// g ← g + Kᵀt for the rows of one tile.
-    pub fn add_back(&self, rows: &Range<usize>, t: &[S], g: &mut [S]) {
-        let Block { q, r, .. } = *self;
-        if let Some(k) = self.packed {
-            k.multiply_transposed(rows, t, q, &mut g[..r * q]);
-        } else {
-            kernel::multiply_transposed(&self.atoms[rows.start..], self.height(), t, &mut g[..r]);
         }
     }
 }

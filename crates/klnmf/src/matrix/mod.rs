@@ -80,12 +80,6 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         Ok(Self { rows, cols, order, values: data, compressed: None })
     }
 
-    /// Dense columns of `rows` numbers each.
-    pub(crate) fn by_columns(rows: usize, cols: usize, values: &'a [T]) -> Self {
-        debug_assert_eq!(values.len(), rows * cols);
-        Self { rows, cols, order: Order::Columns, values, compressed: None }
-    }
-
     /// A view of compressed lines: CSC for [`Order::Columns`], CSR for [`Order::Rows`].
     ///
     /// Indices must increase strictly within a line. Explicit zeros are allowed. [`Sparse::new`] takes arrays
@@ -227,7 +221,8 @@ impl<'a, T: Scalar> Matrix<'a, T> {
 
 impl<'a, T: Scalar> From<&'a Mat<T>> for Matrix<'a, T> {
     fn from(m: &'a Mat<T>) -> Self {
-        Matrix::by_columns(m.rows(), m.cols(), m.as_slice())
+        let (rows, cols, values) = (m.rows(), m.cols(), m.as_slice());
+        Matrix { rows, cols, order: Order::Columns, values, compressed: None }
     }
 }
 
