@@ -8,7 +8,7 @@
 
 use crate::block::{Block, DictionaryParts, HalfProblem, Layout, Terms, Work};
 use crate::cost::non_negative;
-use crate::kernel::{self, Keep, KeepAndMeasure, LogSums};
+use crate::kernel::{self, Keep, LogSums};
 use crate::matrix::Matrix;
 use crate::parallel::total;
 use crate::problem::Problem;
@@ -199,11 +199,10 @@ fn pass(b: &Block<'_, f64>, values: &mut [Values], work: &mut Work<f64>, epsilon
     let Work { tile, evidence, x, z, .. } = work;
     let inside = epsilon.unwrap_or(0.0);
     if inside > 0.0 {
-        let keep = Keep { z: &mut z[..], p: b.p, height: b.p };
-        let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, b.q) };
-        map.logs.certify = true;
+        let mut map = (Keep { z: &mut z[..], p: b.p, height: b.p }, LogSums::new(b.a, b.a, b.q));
+        map.1.certify = true;
         b.pass(x, Some(&mut evidence.g), tile, &mut map);
-        (0..b.q).for_each(|c| evidence.logs[c] = map.logs.sum(c));
+        (0..b.q).for_each(|c| evidence.logs[c] = map.1.sum(c));
     } else if epsilon.is_some() {
         b.measure(x, true, tile, evidence);
     } else {

@@ -10,7 +10,7 @@
 
 use super::{ColumnInfo, Job};
 use crate::block::{Block, Work};
-use crate::kernel::{self, DualStep, Keep, KeepAndMeasure, LogSums};
+use crate::kernel::{self, DualStep, Keep, LogSums};
 use crate::primal_dual::{Metric, PrimalDual, Prox};
 
 /// Steps between two checks of the gap. A check costs about as much as one and a half steps.
@@ -91,12 +91,11 @@ impl Column<'_, '_> {
         let (b, sum) = (self.b, self.b.sums[0]);
         let Work { tile, evidence, z, x, x_best, .. } = &mut *self.work;
         let (x, g) = (&x[..b.r], &mut evidence.g[..b.r]);
-        let keep = Keep { z: &mut z[..], p: b.p, height: b.p };
-        let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, 1) };
-        map.logs.certify = true;
+        let mut map = (Keep { z: &mut z[..], p: b.p, height: b.p }, LogSums::new(b.a, b.a, 1));
+        map.1.certify = true;
         b.pass(x, Some(g), tile, &mut map);
         self.ray = b.cost.ray(0, sum, x);
-        let primal = b.cost.value(0, sum, self.ray, map.logs.sum(0), x);
+        let primal = b.cost.value(0, sum, self.ray, map.1.sum(0), x);
         let from_x = primal - b.cost.gap(0, sum, self.ray, x, g);
         let dual = if from_x.is_finite() { from_x.max(from_chi) } else { from_chi };
         self.gap = if primal.is_finite() { primal - dual } else { f64::INFINITY };

@@ -228,39 +228,16 @@ impl<T: Scalar> TileMap<T> for Keep<'_, T> {
     }
 }
 
-/// Stores z. The map is a/z.
-pub struct KeepAndDivide<'a, T> {
-    pub keep: Keep<'a, T>,
-    pub a: &'a [T],
-}
-
-impl<T: Scalar> TileMap<T> for KeepAndDivide<'_, T> {
+/// Stores z, then maps it.
+impl<T: Scalar, F: TileMap<T>> TileMap<T> for (Keep<'_, T>, F) {
     #[inline(always)]
     fn map<L: Lanes<T>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
-        Ratio { a: self.a }.map(column, at, live, self.keep.map(column, at, live, z))
+        let z = self.0.map(column, at, live, z);
+        self.1.map(column, at, live, z)
     }
 
     #[inline(always)]
     fn fetch(&self, at: usize) {
-        fetch(self.a, at);
-    }
-}
-
-/// Stores z and sums the logarithms. The map is the quotient.
-pub struct KeepAndMeasure<'a, T> {
-    pub keep: Keep<'a, T>,
-    pub logs: LogSums<'a, T>,
-}
-
-impl<T: Scalar> TileMap<T> for KeepAndMeasure<'_, T> {
-    #[inline(always)]
-    fn map<L: Lanes<T>>(&mut self, column: usize, at: usize, live: usize, z: L) -> L {
-        self.keep.map(column, at, live, z);
-        self.logs.map(column, at, live, z)
-    }
-
-    #[inline(always)]
-    fn fetch(&self, at: usize) {
-        self.logs.fetch(at);
+        self.1.fetch(at);
     }
 }

@@ -31,7 +31,7 @@ pub use lanes::Lanes;
 pub(crate) use loops::{
     add_columns, convert, convert_rows, dot, ln, log_sum, multiply, multiply_transposed, weighted_log,
 };
-pub(crate) use map::{DualStep, Given, Keep, KeepAndDivide, KeepAndMeasure, LogSums, Ratio, TileMap};
+pub(crate) use map::{DualStep, Given, Keep, LogSums, Ratio, TileMap};
 pub use packed::{Aligned, Packed};
 pub use plain::{Array, FUSED};
 pub use rows::SparseRows;

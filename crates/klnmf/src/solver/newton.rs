@@ -24,7 +24,7 @@ use super::descent::{Lists, descend};
 use super::method::{Column, HalfStep, Moving};
 use crate::Scalar;
 use crate::block::{Block, DictionaryParts, Layout, MOST_BLOCKS, Work, take};
-use crate::kernel::{self, Keep, KeepAndDivide, KeepAndMeasure, LogSums};
+use crate::kernel::{self, Keep, LogSums, Ratio};
 
 /// The half-step, which is stateless.
 pub struct Newton;
@@ -90,11 +90,11 @@ fn open<S: Scalar>(
     let mut keep = Keep { z, p: b.p, height: b.height() };
     let g = leaves_out.then_some(&mut evidence.g[..]);
     if measure {
-        let mut map = KeepAndMeasure { keep, logs: LogSums::new(b.a, b.a, b.q) };
+        let mut map = (keep, LogSums::new(b.a, b.a, b.q));
         b.pass(x, g, tile, &mut map);
-        set_values(b, x, columns, |c| map.logs.sum(c));
+        set_values(b, x, columns, |c| map.1.sum(c));
     } else if leaves_out {
-        b.pass(x, g, tile, &mut KeepAndDivide { keep, a: b.a });
+        b.pass(x, g, tile, &mut (keep, Ratio { a: b.a }));
     } else {
         b.pass(x, None, tile, &mut keep);
     }

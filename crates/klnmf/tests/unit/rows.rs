@@ -1,5 +1,5 @@
 use super::*;
-use crate::kernel::{Given, Keep, KeepAndMeasure, LogSums};
+use crate::kernel::{Given, Keep, LogSums};
 
 /// Columns with the given numbers of entries: every level agrees with sums in f64.
 fn passes_are_right<S: Scalar>(r: usize, lengths: &[usize]) {
@@ -18,9 +18,9 @@ fn passes_are_right<S: Scalar>(r: usize, lengths: &[usize]) {
         let rows = unsafe { SparseRows::new(&ptr, &idx, &k, stride) };
         let (mut g, mut z) = (vec![S::ONE; r * q], vec![S::ZERO; entries]);
         let keep = Keep { z: &mut z, p: 0, height: 0 };
-        let mut map = KeepAndMeasure { keep, logs: LogSums::new(&a, &a, q) };
+        let mut map = (keep, LogSums::new(&a, &a, q));
         isa.run_narrow(RowPass { rows, x: &x, r, g: &mut g, map: &mut map });
-        let logs: Vec<f64> = (0..q).map(|c| map.logs.sum(c)).collect();
+        let logs: Vec<f64> = (0..q).map(|c| map.1.sum(c)).collect();
         let mut given = vec![S::ONE; r * q];
         let map = &mut Given { t: &a };
         isa.run_narrow(RowPass { rows, x: &x, r, g: &mut given, map });
