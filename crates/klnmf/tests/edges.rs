@@ -81,11 +81,25 @@ fn the_usual_mistakes_with_shapes_are_recognised() {
     }
 }
 
-/// An empty column has the optimum 0, which is also its dual value.
+/// The error names the entry that the start does not explain, not one that it explains badly or need not.
 #[test]
-fn an_empty_column_adds_nothing_to_the_dual_value() {
-    let w = Mat::from_rows(&[&[1.0, 0.0], &[1.0, 1.0], &[0.0, 1.0]]);
-    let v = Mat::from_rows(&[&[2.0, 0.0, 1.0], &[4.0, 0.0, 2.0], &[3.0, 0.0, 5.0]]);
+fn a_start_that_explains_nothing_is_named() {
+    let v = Mat::from_rows(&[&[3.0, 1.0], &[0.0, 0.5]]);
+    let (w, h) = (Mat::from_rows(&[&[0.5], &[0.0]]), Mat::from_rows(&[&[0.5, 0.5]]));
+    let entry = Entry { row: 1, col: 1, value: 0.5 };
+    for v in [klnmf::Matrix::from(&v), (&crate::common::sparse(&v)).into()] {
+        let found =
+            factorize_from(v, w.clone(), h.clone(), &Settings::default(), |_| ControlFlow::Continue(()));
+        assert_eq!(found, Err(Error::InfiniteStart(entry)));
+    }
+}
+
+/// An empty column has the optimum 0, which is also its dual value. An empty row that W does not explain
+/// either adds nothing.
+#[test]
+fn empty_lines_add_nothing_to_the_dual_value() {
+    let w = Mat::from_rows(&[&[1.0, 0.0], &[1.0, 1.0], &[0.0, 1.0], &[0.0, 0.0]]);
+    let v = Mat::from_rows(&[&[2.0, 0.0, 1.0], &[4.0, 0.0, 2.0], &[3.0, 0.0, 5.0], &[0.0; 3]]);
     for solver in [Solver::FpaAuthors, Solver::FpaPrinted] {
         let settings = Settings { update: klnmf::Update::H, max_iter: 2000, tol: 0.0, ..settings_of(solver) };
         let h = Mat::from_fn(2, 3, |_, _| 1.0);

@@ -120,6 +120,9 @@ fn refusals_and_empty_blocks() {
     let mut state = online.state().clone();
     state.features.pop();
     assert!(matches!(Online::resume(state, OnlineSettings::default()), Err(Error::State(_))));
+    let mut endless = online.state().clone();
+    endless.features[0] = f64::INFINITY;
+    assert!(matches!(Online::resume(endless, OnlineSettings::default()), Err(Error::State(_))));
     // A state without parts is refused, one with a single part is not.
     let of = |rank| OnlineState { parts: Mat::zeros(rank, 0), features: vec![], ..online.state().clone() };
     assert!(matches!(Online::resume(of(0), OnlineSettings::default()), Err(Error::State(_))));

@@ -57,17 +57,6 @@ fn a_round_has_as_many_steps_as_the_table_says() {
     }
 }
 
-/// Without a history there is nothing to extrapolate.
-#[test]
-fn the_first_iteration_of_mue_is_one_of_mu() {
-    let v = Random(2).counts(12, 15, 0.2, 9.0);
-    let of = |solver| {
-        factorize(&v, 3, &Settings { solver, max_iter: 1, tol: 0.0, ..Settings::default() }).unwrap()
-    };
-    let (mu, mue) = (of(Solver::Mu), of(Solver::Mue));
-    assert_eq!((mu.w, mu.h), (mue.w, mue.h));
-}
-
 /// Starts from an H with zeros that a better H would not have.
 #[test]
 fn zeros_stay_where_the_table_says_so() {

@@ -41,6 +41,20 @@ fn free_set_newton_alone_reaches_the_last_digits() {
     }
 }
 
+/// A row without data, which the model leaves at zero, does not disturb Newton's method.
+#[test]
+fn free_set_newton_alone_accepts_rows_at_zero() {
+    let (w, v) = (
+        Mat::<f64>::from_rows(&[&[1.0, 0.0], &[0.0, 1.0], &[1.0, 1.0]]),
+        Mat::from_rows(&[&[0.0], &[3.0], &[2.0]]),
+    );
+    let settings =
+        DecomposeSettings { tol: 1e-12, max_iter: 40, stages: FREE_SET, ..DecomposeSettings::default() };
+    let found = decompose(&v, &w, &settings).unwrap();
+    assert!(found.unconverged() == 0 && found.h[(0, 0)] == 0.0 && (found.h[(1, 0)] - 2.5).abs() < 1e-9);
+    assert_eq!(found.columns[0].iterations, 20, "one round of this stage, and no sweeps");
+}
+
 #[test]
 fn the_primal_dual_stage_alone_converges() {
     for zeros in [false, true] {
@@ -128,12 +142,61 @@ fn primal_weights_grow_while_the_divergence_decreases() {
     assert!(columns.iter().all(|c| c.weight <= 8.0));
 }
 
+/// Some steps of `fpa` on one column, by its formulas; see `primal_dual.rs` and `fpa.rs` for the letters.
+fn fpa_by_formula(k: &Mat<f64>, a: &[f64], x: &[f64], weight: f64, steps: usize) -> Vec<f64> {
+    let (p, r, c, sum) = (k.rows(), k.cols(), k.col_sums(), a.iter().sum::<f64>());
+    let times = |x: &[f64]| -> Vec<f64> { (0..p).map(|i| (0..r).map(|l| k[(i, l)] * x[l]).sum()).collect() };
+    let on_ray = |x: &[f64]| -> Vec<f64> {
+        let total: f64 = x.iter().zip(&c).map(|(x, c)| x * c).sum();
+        x.iter().map(|x| x * sum / total).collect()
+    };
+    let (mut x, spread) = (on_ray(x), 0.01 * weight.min(1.0) * sum / r as f64);
+    let (z, share) = (times(&x), times(&c.iter().map(|c| 1.0 / c).collect::<Vec<_>>()));
+    let sigma: Vec<f64> = (0..p).map(|i| 1.0 / (weight * (z[i] + spread * share[i]))).collect();
+    let tau: Vec<f64> = (0..r).map(|l| weight * (x[l] + spread / c[l]) / c[l]).collect();
+    let mut chi: Vec<f64> = (0..p).map(|i| if a[i] > 0.0 { -a[i] / z[i] } else { 0.0 }).collect();
+    let mut bar = x.clone();
+    for _ in 0..steps {
+        let z = times(&bar);
+        for i in (0..p).filter(|i| a[*i] > 0.0) {
+            let moved = chi[i] + sigma[i] * z[i];
+            chi[i] = 0.5 * (moved - (moved * moved + 4.0 * sigma[i] * a[i]).sqrt());
+        }
+        for l in 0..r {
+            let g: f64 = (0..p).map(|i| k[(i, l)] * chi[i]).sum();
+            let next = (x[l] - tau[l] * (g + c[l])).max(0.0);
+            (bar[l], x[l]) = (2.0 * next - x[l], next);
+        }
+    }
+    on_ray(&x)
+}
+
+#[test]
+fn steps_of_fpa_follow_their_formulas() {
+    let known = known_optimum(7, 40, 5, 6, 4, true);
+    let (kt, start) = (known.w.transpose(), Random(7).matrix(6, 5, 0.5, 2.0));
+    for (weight, steps) in [(2.0, 1), (2.0, 3), (0.5, 3)] {
+        let (mut x, mut columns) = (start.clone(), vec![Column { weight, ..Column::default() }; 5]);
+        half_step("fpa", &known.v, &kt, &mut x, &mut columns, (steps, 0, false), 1).unwrap();
+        for (j, column) in columns.iter().enumerate() {
+            let want = fpa_by_formula(&known.w, known.v.col(j), start.col(j), weight, steps);
+            assert_eq!(column.weight, 1.1 * weight, "no step was undone");
+            for (x, want) in x.col(j).iter().zip(want) {
+                assert!(
+                    (x - want).abs() <= 1e-10 * (1.0 + want),
+                    "{steps} steps with {weight}: {x} for {want}"
+                );
+            }
+        }
+    }
+}
+
 /// A step that increases the divergence of a column is undone, and its next primal steps are half as large.
 #[test]
 fn primal_weights_shrink_when_the_divergence_increases() {
     let known = known_optimum(5, 60, 12, 6, 4, false);
     let (kt, mut x) = (known.w.transpose(), Mat::from_fn(6, 12, |_, _| 1.0));
-    let divergence = |x| certificate(&known.v, &known.w, x, 1).unwrap().divergence;
+    let divergence = |x: &Mat<f64>| certificate(&known.v, &known.w, x, 1).unwrap().divergence;
     let before = divergence(&x);
     let mut columns = vec![Column { weight: 1e6, ..Column::default() }; 12];
     half_step("fpa", &known.v, &kt, &mut x, &mut columns, (5, 0, false), 1).unwrap();

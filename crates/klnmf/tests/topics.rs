@@ -290,8 +290,8 @@ fn degenerate_corpora_have_defined_answers() {
     // An empty document, a one-word vocabulary, more topics than words.
     let mut v = Random(10).counts(6, 8, 0.2, 4.0);
     v.col_mut(3).fill(0.0);
-    for prior in [0.0, 0.1] {
-        let settings = TopicSettings { topic_prior: prior, word_prior: prior, ..TopicSettings::default() };
+    for (topic_prior, word_prior) in [(0.0, 0.0), (0.1, 0.1), (0.0, 0.1), (0.1, 0.0)] {
+        let settings = TopicSettings { topic_prior, word_prior, ..TopicSettings::default() };
         let found = topics(&v, 3, &settings, go_on).unwrap();
         assert_eq!(found.weights.weights.col(3), [1.0 / 3.0; 3]);
         assert_eq!(found.weights.gaps[3], 0.0);

@@ -21,19 +21,42 @@ fn newton_steps_and_gathering_cost_more() {
     assert!(work(10, 2, true, true) < 2.0 * work(10, 1, true, true));
 }
 
-#[test]
-fn every_stage_is_stored() {
+/// A method on a small problem, its state changed by `change`, and the state after `steps` more steps.
+fn changed(newton_only: bool, change: &[(&str, f64)], steps: usize) -> (State, State) {
     let v = Mat::from_rows(&[&[1.0, 2.0], &[3.0, 4.0]]);
     let (problem, settings) = (Problem::new(&v, 1).unwrap(), Settings::default());
     let setup = Setup { problem: &problem, settings: &settings, mixed: None, begun: false };
-    let factors = Factors { wt: Mat::from_rows(&[&[1.0, 1.0]]), h: Mat::from_rows(&[&[1.0, 1.0]]) };
+    let mut factors = Factors { wt: Mat::from_rows(&[&[1.0, 1.0]]), h: Mat::from_rows(&[&[1.0, 1.0]]) };
+    let mut method = auto::<f64, f64>(&setup, &factors, newton_only).unwrap();
+    let (mut before, mut after) = (State::new(Solver::Auto), State::new(Solver::Auto));
+    method.carry(&mut Store::Save(&mut before)).unwrap();
+    before.numbers.extend(change.iter().map(|(name, value)| (name.to_string(), *value)));
+    method.carry(&mut Store::Load(&before)).unwrap();
+    if steps > 0 {
+        method.advance(&mut factors, steps);
+    }
+    method.carry(&mut Store::Save(&mut after)).unwrap();
+    (before, after)
+}
+
+#[test]
+fn every_stage_is_stored() {
     for (stage, to_beat) in [(0.0, 0.0), (1.0, 0.0), (2.0, 0.25)] {
-        let mut method = auto::<f64, f64>(&setup, &factors, false).unwrap();
-        let (mut state, mut again) = (State::new(Solver::Auto), State::new(Solver::Auto));
-        method.carry(&mut Store::Save(&mut state)).unwrap();
-        state.numbers.extend([("stage".to_string(), stage), ("to_beat".to_string(), to_beat)]);
-        method.carry(&mut Store::Load(&state)).unwrap();
-        method.carry(&mut Store::Save(&mut again)).unwrap();
-        assert_eq!(state, again);
+        let (before, after) = changed(false, &[("stage", stage), ("to_beat", to_beat)], 0);
+        assert_eq!(before, after);
+    }
+}
+
+/// After a window with three failures `auto` leaves Newton, `newton` does not, and a new window begins.
+#[test]
+fn a_window_with_failures_ends_the_newton_stage() {
+    let last = WINDOW as f64 - 1.0;
+    let window = [("stage", 1.0), ("failures", 3.0), ("window.iterations", last), ("window.work", 7.0)];
+    for (newton_only, stage) in [(false, 2.0), (true, 1.0)] {
+        let (_, after) = changed(newton_only, &window, 1);
+        assert_eq!(after.numbers["stage"], stage);
+        let cleared = ["failures", "window.iterations", "window.work"].map(|name| after.numbers[name]);
+        assert_eq!(cleared, [0.0; 3]);
+        assert_eq!(after.numbers["window.f"], after.numbers["f"]);
     }
 }

@@ -262,3 +262,12 @@ fn a_newton_step_includes_the_ridge() {
     // z = (2, 1): F' = 1.5 + 0.25 + 0.5·2 − (4/2 + 0.5·2/1), F'' = 4/4 + 0.25·2/1 + 0.5.
     assert!((x[(0, 0)] - (2.0 + 0.25 / 2.0)).abs() < 1e-12, "{}", x[(0, 0)]);
 }
+
+/// The update keeps a weight whose factor overflows and the weight of a zero atom, and drops a tiny one.
+#[test]
+fn updates_keep_what_they_cannot_compute() {
+    let cost = Cost { c: &[1e-300, 0.0, 1.0, 2.0], stride: 0, ridge: 0.0, held: 0, r: 4 };
+    let mut x = [1e10, 3.0, 1e-300, 5.0];
+    cost.multiply(0, &mut x, &[1e300, 1.0, 1.0, 4.0]);
+    assert_eq!(x, [1e10, 3.0, 0.0, 10.0]);
+}
