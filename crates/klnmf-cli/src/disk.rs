@@ -26,7 +26,7 @@ impl<T: Scalar> Source<T> {
         let folder = open(data, rank, output)?;
         let table = match &folder {
             Some(folder) => outline(data, folder)?,
-            None => input::read(data)?,
+            None => input::in_pool(data, || input::read(data))??,
         };
         Ok(Self { table, folder })
     }
@@ -55,8 +55,14 @@ impl<T: Scalar> Source<T> {
         let v = self.table.matrix.view();
         // Line by line, as from disk, so that the sums have the same bits.
         let sums = || if data.transpose { v.row_sums() } else { v.col_sums() };
-        let in_memory = || Ok((sums().iter().sum(), klnmf_io::data_hash_text(v)));
+        let in_memory = || Ok((sums().iter().sum(), self.hash(data)?));
         self.folder.as_ref().map_or_else(in_memory, |folder| scan::<T>(data, folder))
+    }
+
+    /// The hash of V.
+    pub fn hash(&self, data: &Data) -> anyhow::Result<String> {
+        let in_memory = || input::in_pool(data, || klnmf_io::data_hash_text(self.table.matrix.view()));
+        self.folder.as_ref().map_or_else(in_memory, |folder| Ok(scan::<T>(data, folder)?.1))
     }
 }
 

@@ -7,6 +7,11 @@ use klnmf::{Matrix, Scalar};
 use klnmf_io::{Error, Table};
 use std::path::Path;
 
+/// Runs `work` on the number of threads that the user asked for.
+pub fn in_pool<V: Send>(data: &Data, work: impl FnOnce() -> V + Send) -> anyhow::Result<V> {
+    Ok(rayon::ThreadPoolBuilder::new().num_threads(data.threads).build()?.install(work))
+}
+
 /// Reads the matrix of a verb. Errors name bad entries by their position in the file, so the check comes
 /// before the transposition.
 pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {

@@ -90,6 +90,15 @@ impl Fault {
         Fault::Line { line, what: what.into() }
     }
 
+    /// The fault in a piece of a text that so many lines precede.
+    pub(crate) fn below(self, lines: u64) -> Self {
+        match self {
+            Fault::Line { line, what } => Fault::Line { line: line + lines, what },
+            Fault::Cell { line, column, what } => Fault::Cell { line: line + lines, column, what },
+            other => other,
+        }
+    }
+
     /// Adds the name of one array of an archive to the fault.
     pub(crate) fn within(self, array: &str) -> Self {
         match self {

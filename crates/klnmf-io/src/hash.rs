@@ -1,7 +1,11 @@
 //! A hash that tells which data a model was made from.
 
-use klnmf::{Matrix, Scalar};
+use klnmf::{Matrix, Order, Scalar};
+use rayon::prelude::*;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// Lines that one thread hashes at a time.
+const PART: usize = 64;
 
 /// A hash of the shape and the entries of a matrix.
 ///
@@ -39,9 +43,17 @@ impl DataHash {
     }
 }
 
-/// The [`DataHash`] of a matrix in memory, as text.
+/// The [`DataHash`] of a matrix in memory, as text, on all threads of the pool that this is called in.
 pub fn data_hash_text<T: Scalar>(v: Matrix<'_, T>) -> String {
-    let mut hash = DataHash::new(v.rows(), v.cols());
-    v.entries().for_each(|(row, col, x)| hash.add(row, col, x.to_f64()));
-    hash.text()
+    let lines = if v.order() == Order::Columns { v.cols() } else { v.rows() };
+    let empty = DataHash::new(v.rows(), v.cols());
+    let part = |first: usize| {
+        let mut hash = DataHash { ..empty };
+        v.entries_in(first..(first + PART).min(lines))
+            .for_each(|(row, col, x)| hash.add(row, col, x.to_f64()));
+        hash.sum.wrapping_sub(empty.sum)
+    };
+    let parts = (0..lines).into_par_iter().step_by(PART).map(part);
+    let sum = parts.reduce(|| 0, u64::wrapping_add);
+    DataHash { sum: empty.sum.wrapping_add(sum), ..empty }.text()
 }

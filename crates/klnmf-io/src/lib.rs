@@ -35,6 +35,7 @@
 
 mod anndata;
 mod archive;
+mod cells;
 mod checkpoint;
 mod convert;
 mod csv_name;

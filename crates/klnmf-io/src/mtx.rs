@@ -1,7 +1,7 @@
 //! MatrixMarket: a banner, comments, a size line and then one entry per line.
 
 use crate::error::{Fault, quoted};
-use crate::lines::Lines;
+use crate::lines::{Lines, line_ends, without_end};
 use crate::memory::check_sparse;
 use crate::number;
 use crate::source::Source;
@@ -125,14 +125,32 @@ impl Preamble {
     }
 }
 
-/// Reads coordinates in two passes, one to count and one to fill, so that the triplets are never in memory.
+/// Entries of a piece of the file, and what is wrong with the line after the last of them.
+type Parsed<T> = (Vec<(u32, u32, T)>, Option<Fault>);
+
+/// Reads coordinates once. They are kept as they are in the file until the length of every line is known.
 fn sparse<T: Scalar>(source: &Source, preamble: &Preamble) -> Result<Sparse<T>, Fault> {
     // Each entry takes at least four bytes, so a larger number of entries is wrong and not a matter of
     // memory.
     let possible = preamble.stored.min(source.stream()?.length.bound() / 4 + 1);
     let mirrored = if preamble.symmetric { 2 } else { 1 };
     let (rows, cols) = check_sparse(preamble.rows, preamble.cols, possible.saturating_mul(mirrored))?;
-    Sparse::from_triplets(rows, cols, Order::shorter(rows, cols), |put| replay(source, preamble, put))
+    let (mut pieces, mut counted) = (Vec::new(), false);
+    for_each_piece(source, preamble, |entries| {
+        pieces.push(entries);
+        Ok(())
+    })?;
+    Sparse::from_triplets(rows, cols, Order::shorter(rows, cols), |put| {
+        for entries in &mut pieces {
+            spread(entries, preamble, put)?;
+            if counted {
+                // The second time is the last, so their memory is free for the matrix.
+                *entries = Vec::new();
+            }
+        }
+        counted = true;
+        Ok(())
+    })
 }
 
 /// Passes all entries to `put`, with those of the other triangle if the matrix is symmetric.
@@ -141,28 +159,94 @@ pub(crate) fn replay<T: Scalar>(
     preamble: &Preamble,
     put: &mut dyn FnMut(usize, usize, T) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
+    for_each_piece(source, preamble, |entries| spread(&entries, preamble, put))
+}
+
+/// Passes entries to `put`, with those of the other triangle if the matrix is symmetric.
+fn spread<T: Scalar>(
+    entries: &[(u32, u32, T)],
+    preamble: &Preamble,
+    put: &mut dyn FnMut(usize, usize, T) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    for &(i, j, value) in entries {
+        put(i as usize, j as usize, value)?;
+        if preamble.symmetric && i != j {
+            put(j as usize, i as usize, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Parses all entries in parallel and passes them to `take` in the order of the file.
+fn for_each_piece<T: Scalar>(
+    source: &Source,
+    preamble: &Preamble,
+    mut take: impl FnMut(Vec<(u32, u32, T)>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let (rows, cols, most) = (preamble.rows, preamble.cols, u64::from(u32::MAX));
+    if rows.max(cols) > most {
+        let what = format!("a sparse matrix has at most {most} rows and columns, not {rows} × {cols}");
+        return Err(Fault::Content(what));
+    }
     let mut lines = Lines::of(source)?;
     Preamble::read(&mut lines)?;
     let mut seen = 0;
-    while let Some((number, line)) = lines.next()? {
-        let Some((i, j, value)) = entry(line, preamble) else {
-            if is_skipped(line) {
-                continue;
-            }
-            let what = explain(line, preamble);
-            return Err(Fault::line(number, what));
-        };
-        if seen == preamble.stored {
-            return Err(preamble.too_many(number));
+    let parse = |text: &[u8]| parse::<T>(text, preamble);
+    lines.in_pieces(parse, |(mut entries, fault), piece| {
+        let left = preamble.stored - seen;
+        if entries.len() as u64 > left {
+            entries.truncate(left as usize);
+            take(entries)?;
+            let mut numbers = piece.lines().filter(|(_, line)| !is_skipped(line)).map(|(number, _)| number);
+            return Err(preamble.too_many(numbers.nth(left as usize).unwrap_or(piece.first)));
         }
-        seen += 1;
-        let value = T::from_f64(value);
-        put(i, j, value)?;
-        if preamble.symmetric && i != j {
-            put(j, i, value)?;
-        }
-    }
+        seen += entries.len() as u64;
+        take(entries)?;
+        fault.map_or(Ok(()), |fault| Err(fault.below(piece.first)))
+    })?;
     preamble.check_end(seen)
+}
+
+/// The entries of some lines, up to the first line that is wrong. Lines count from 0.
+fn parse<T: Scalar>(text: &[u8], preamble: &Preamble) -> Parsed<T> {
+    let mut entries = Vec::with_capacity(line_ends(text) as usize + 1);
+    let (mut rest, mut number) = (text, 0);
+    while !rest.is_empty() {
+        let (found, length) = match usual(rest, preamble) {
+            Some((entry, length)) => (Some(entry), length),
+            None => {
+                let length = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |end| end + 1);
+                let line = without_end(&rest[..length]);
+                let found = entry(line, preamble);
+                if found.is_none() && !is_skipped(line) {
+                    return (entries, Some(Fault::line(number, explain(line, preamble))));
+                }
+                (found, length)
+            }
+        };
+        entries.extend(found.map(|(i, j, value)| (i as u32, j as u32, T::from_f64(value))));
+        (rest, number) = (&rest[length..], number + 1);
+    }
+    (entries, None)
+}
+
+/// An entry as nearly all programs write it, with single spaces and without sign or power of ten, and the
+/// length of its line.
+#[inline]
+fn usual(text: &[u8], preamble: &Preamble) -> Option<((usize, usize, f64), usize)> {
+    let (i, first) = number::leading(text, 0);
+    let (j, second) = number::leading(text.get(first + 1..)?, 0);
+    let second = first + 1 + second;
+    let (value, third) = number::plain(text.get(second + 1..)?)?;
+    let end = second + 1 + third;
+    let usual = text[first] == b' ' && text[second] == b' ' && text.get(end) == Some(&b'\n');
+    // A missing number is read as 0, which is outside, and ten digits do not overflow.
+    let inside = first <= 10
+        && second - first <= 11
+        && i.wrapping_sub(1) < preamble.rows
+        && j.wrapping_sub(1) < preamble.cols;
+    (usual && inside && preamble.field != "pattern")
+        .then(|| (((i - 1) as usize, (j - 1) as usize, value), end + 1))
 }
 
 /// Row and column from 0 and the value, if the line is an entry within the matrix.

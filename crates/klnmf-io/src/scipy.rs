@@ -3,6 +3,7 @@
 use crate::archive::Archive;
 use crate::error::{Fault, quoted};
 use crate::memory::check_sparse;
+use crate::npy::Array;
 use crate::source::Source;
 use klnmf::{Order, Scalar, Sparse};
 
@@ -60,7 +61,7 @@ pub(crate) fn preamble(archive: &mut Archive) -> Result<Preamble, Fault> {
     Ok(Preamble { layout, rows, cols, stored })
 }
 
-/// Reads the matrix. `source` is the file of `archive`; the coo layout opens it several times in parallel.
+/// Reads the matrix. `source` is the file of `archive`; it is opened again to read several arrays in parallel.
 pub(crate) fn read<T: Scalar>(source: &Source, archive: &mut Archive) -> Result<Sparse<T>, Fault> {
     let Preamble { layout, rows, cols, stored } = preamble(archive)?;
     let (order, length) = match layout {
@@ -73,13 +74,19 @@ pub(crate) fn read<T: Scalar>(source: &Source, archive: &mut Archive) -> Result<
         }
     };
     let ptr = indices(archive, "indptr", stored as u64 + 1)?;
-    let idx = indices(archive, "indices", length as u64)?;
-    let val = archive.in_array("data", |mut array| {
-        let val = array.reals()?;
-        array.finish()?;
-        Ok(val)
-    })?;
-    Ok(Sparse::new(rows, cols, order, ptr, idx, val)?)
+    // Both arrays are decompressed at the same time.
+    let (idx, val) = rayon::join(
+        || indices(&mut Archive::open(source)?, "indices", length as u64),
+        || archive.in_array("data", all_reals),
+    );
+    Ok(Sparse::new(rows, cols, order, ptr, idx?, val?)?)
+}
+
+/// All numbers of an array.
+fn all_reals<T: Scalar>(mut array: Array<'_>) -> Result<Vec<T>, Fault> {
+    let numbers = array.reals()?;
+    array.finish()?;
+    Ok(numbers)
 }
 
 /// The length of a one-dimensional array.

@@ -19,8 +19,8 @@ pub(crate) enum Source {
 }
 
 /// Bytes that can be read from any position.
-pub(crate) trait ReadSeek: Read + Seek {}
-impl<R: Read + Seek> ReadSeek for R {}
+pub(crate) trait ReadSeek: Read + Seek + Send {}
+impl<R: Read + Seek + Send> ReadSeek for R {}
 
 /// A buffered [`ReadSeek`] of either kind of source.
 pub(crate) type Seekable<'a> = BufReader<Box<dyn ReadSeek + 'a>>;
@@ -76,7 +76,7 @@ impl Source {
 
 /// The content of a source.
 pub(crate) struct Stream<'a> {
-    pub(crate) input: Box<dyn BufRead + 'a>,
+    pub(crate) input: Box<dyn BufRead + Send + 'a>,
     pub(crate) length: Length,
 }
 

@@ -5,33 +5,39 @@
 //! The first column holds names if its first cell below the header is text, if the header leaves its own first
 //! cell empty, or if the header is one cell shorter than the lines below it, as R writes it.
 
+use crate::cells::{Cells, Separator};
 use crate::csv_name::{harmless, original};
 use crate::error::{Error, Fault, quoted};
 use crate::format::Format;
-use crate::lines::Lines;
+use crate::lines::{Lines, Piece, line_ends};
 use crate::number;
 use crate::output::{Target, atomically};
 use crate::source::Source;
 use crate::table::{Stored, Table};
-use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use klnmf::{Mat, Scalar};
+use rayon::prelude::*;
 use std::io::{self, Write};
 
 /// The table in a text file.
 pub(crate) fn read<T: Scalar>(source: &Source, format: Format) -> Result<Table<T>, Fault> {
     let mut lines = Lines::of(source)?;
     let mut rows: Option<Rows<T>> = None;
-    while let Some((number, line)) = lines.next()? {
-        let data_seen = rows.as_ref().is_some_and(|rows| rows.width > 0);
-        if is_blank(line) || !data_seen && line.starts_with(b"#") {
+    // The first line with data tells the width. All others are parsed in parallel.
+    while rows.as_ref().is_none_or(|rows| rows.shape.width == 0)
+        && let Some((number, line)) = lines.next()?
+    {
+        if is_blank(line) || line.starts_with(b"#") {
             continue;
         }
         match &mut rows {
             None => rows = Some(Rows::begin(Separator::of(line, format), line, number)?),
-            Some(rows) => rows.push(line, number)?,
+            Some(rows) => rows.push_first(line, number)?,
         }
     }
-    rows.ok_or_else(|| Fault::content("the file has no lines with numbers"))?.finish()
+    let mut rows = rows.ok_or_else(|| Fault::content("the file has no lines with numbers"))?;
+    let shape = rows.shape;
+    lines.in_pieces(|text| shape.parse(text), |block, piece| rows.push(block, piece.first))?;
+    rows.finish()
 }
 
 fn is_blank(line: &[u8]) -> bool {
@@ -44,60 +50,58 @@ struct Header {
     line: u64,
 }
 
-/// The rows read so far.
-struct Rows<T> {
-    cells: Cells,
-    header: Option<Header>,
+/// What every line with data has in common.
+#[derive(Clone, Copy)]
+struct Shape {
+    separator: Separator,
     /// Cells per line, names included; 0 before the first line with data.
     width: usize,
     first_line: u64,
+    /// Whether the first cell is a name.
     named: bool,
+}
+
+/// Some lines of the table, up to the first that is wrong.
+struct Block<T> {
     names: Vec<String>,
     /// The numbers, row by row.
     numbers: Vec<T>,
+    fault: Option<Fault>,
 }
 
-impl<T: Scalar> Rows<T> {
-    /// Starts with the first line, a header or data.
-    fn begin(separator: Separator, line: &[u8], number: u64) -> Result<Self, Fault> {
-        let mut cells = Cells::new(separator);
-        cells.split(line, number)?;
-        let first = cells.texts();
-        let is_header = is_header(&first, separator).map_err(|(column, what)| Fault::Cell {
-            line: number,
-            column,
-            what,
-        })?;
-        let header = is_header.then_some(Header { cells: first, line: number });
-        let (names, numbers) = (Vec::new(), Vec::new());
-        let mut rows = Self { cells, header, width: 0, first_line: 0, named: false, names, numbers };
-        if !is_header {
-            rows.push(line, number)?;
+impl Shape {
+    /// Parses some lines. They count from 0.
+    fn parse<T: Scalar>(self, text: &[u8]) -> Block<T> {
+        let most = (line_ends(text) as usize + 1) * (self.width - usize::from(self.named));
+        // Not more than there can be, whatever the file claims.
+        let numbers = Vec::with_capacity(most.min(text.len() / 2 + 1));
+        let mut block = Block { names: Vec::new(), numbers, fault: None };
+        let mut cells = Cells::new(self.separator);
+        for (number, line) in (Piece { text, first: 0 }).lines().filter(|(_, line)| !is_blank(line)) {
+            block.fault = self.line(line, number, &mut cells, &mut block).err();
+            if block.fault.is_some() {
+                break;
+            }
         }
-        Ok(rows)
+        block
     }
 
-    /// Adds a line with data.
-    fn push(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
-        self.cells.split(line, number)?;
-        if self.width == 0 {
-            self.settle(number)?;
-        }
-        let mut count = 0;
-        for cell in self.cells.iter() {
-            count += 1;
-            if self.named && count == 1 {
-                self.names.push(name(cell));
-                continue;
+    /// Adds a line to the block.
+    fn line<T: Scalar>(
+        self,
+        line: &[u8],
+        number: u64,
+        cells: &mut Cells,
+        block: &mut Block<T>,
+    ) -> Result<(), Fault> {
+        let count = match line.contains(&b'"') {
+            true => {
+                cells.split(line, number)?;
+                cells.iter().try_fold(0, |count, cell| self.cell(cell, count, block))
             }
-            match number::real(cell) {
-                Some(value) => self.numbers.push(T::from_f64(value)),
-                None => {
-                    let what = not_a_number(cell, self.cells.separator);
-                    return Err(Fault::Cell { line: number, column: count as u64, what });
-                }
-            }
-        }
+            false => self.unquoted(line, block),
+        };
+        let count = count.map_err(|(column, what)| Fault::Cell { line: number, column, what })?;
         if count != self.width {
             let what = format!(
                 "the number of cells is {count}, but {} in line {}: give every line the same number",
@@ -108,10 +112,93 @@ impl<T: Scalar> Rows<T> {
         Ok(())
     }
 
-    /// Decides whether there are row names, at the first line with data.
-    fn settle(&mut self, line: u64) -> Result<(), Fault> {
-        let cells = self.cells.texts();
-        (self.width, self.first_line) = (cells.len(), line);
+    /// Adds the cells of a line without quotes and counts them. If one is wrong: its column, and why.
+    fn unquoted<T: Scalar>(self, line: &[u8], block: &mut Block<T>) -> Result<usize, (u64, String)> {
+        let (separator, mut count, mut rest) = (self.separator.byte(), 0, Some(line));
+        while let Some(text) = rest {
+            let usual = number::plain(text).filter(|(_, end)| text.get(*end).is_none_or(|b| *b == separator));
+            let end = match usual {
+                Some((value, end)) if count > 0 || !self.named => {
+                    block.numbers.push(T::from_f64(value));
+                    count += 1;
+                    end
+                }
+                _ => {
+                    let end = text.iter().position(|byte| *byte == separator).unwrap_or(text.len());
+                    let cell = text[..end].trim_ascii();
+                    if !self.separator.skips(cell) {
+                        count = self.cell(cell, count, block)?;
+                    }
+                    end
+                }
+            };
+            rest = text.get(end + 1..);
+        }
+        Ok(count)
+    }
+
+    /// Adds a cell that `count` others precede, and counts it. If it is wrong: its column, and why.
+    fn cell<T: Scalar>(
+        self,
+        cell: &[u8],
+        count: usize,
+        block: &mut Block<T>,
+    ) -> Result<usize, (u64, String)> {
+        if self.named && count == 0 {
+            block.names.push(name(cell));
+        } else {
+            let value = number::real(cell);
+            let wrong = || (count as u64 + 1, not_a_number(cell, self.separator));
+            block.numbers.push(T::from_f64(value.ok_or_else(wrong)?));
+        }
+        Ok(count + 1)
+    }
+}
+
+/// The rows read so far.
+struct Rows<T> {
+    shape: Shape,
+    header: Option<Header>,
+    names: Vec<String>,
+    /// The numbers, row by row, some rows at a time.
+    blocks: Vec<Vec<T>>,
+}
+
+impl<T: Scalar> Rows<T> {
+    /// Starts with the first line, a header or data.
+    fn begin(separator: Separator, line: &[u8], number: u64) -> Result<Self, Fault> {
+        let first = Cells::texts_of(separator, line, number)?;
+        let is_header = is_header(&first, separator).map_err(|(column, what)| Fault::Cell {
+            line: number,
+            column,
+            what,
+        })?;
+        let header = is_header.then_some(Header { cells: first, line: number });
+        let shape = Shape { separator, width: 0, first_line: 0, named: false };
+        let mut rows = Self { shape, header, names: Vec::new(), blocks: Vec::new() };
+        if !is_header {
+            rows.push_first(line, number)?;
+        }
+        Ok(rows)
+    }
+
+    /// Adds the first line with data.
+    fn push_first(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
+        self.settle(line, number)?;
+        self.push(self.shape.parse(line), number)
+    }
+
+    /// Adds the block whose first line has this number.
+    fn push(&mut self, block: Block<T>, first: u64) -> Result<(), Fault> {
+        self.names.extend(block.names);
+        self.blocks.push(block.numbers);
+        block.fault.map_or(Ok(()), |fault| Err(fault.below(first)))
+    }
+
+    /// Decides the width and whether there are row names, at the first line with data.
+    fn settle(&mut self, text: &[u8], line: u64) -> Result<(), Fault> {
+        let cells = Cells::texts_of(self.shape.separator, text, line)?;
+        (self.shape.width, self.shape.first_line) = (cells.len(), line);
         let (Some(header), Some(first)) = (&self.header, cells.first()) else {
             return Ok(());
         };
@@ -126,13 +213,13 @@ impl<T: Scalar> Rows<T> {
             );
             return Err(Fault::line(line, what));
         }
-        self.named = titles + 1 == cells.len() || titles > 1 && (corner.is_empty() || is_name(first));
+        self.shape.named = titles + 1 == cells.len() || titles > 1 && (corner.is_empty() || is_name(first));
         Ok(())
     }
 
     /// A column of numbers with a typing error in its first cell must not be taken for a column of names.
     fn check_names(&self) -> Result<(), Fault> {
-        let corner = self.header.as_ref().filter(|header| header.cells.len() == self.width);
+        let corner = self.header.as_ref().filter(|header| header.cells.len() == self.shape.width);
         let told_by_cell =
             corner.and_then(|header| header.cells.first()).is_some_and(|corner| !corner.is_empty());
         match self.names.split_first() {
@@ -144,28 +231,42 @@ impl<T: Scalar> Rows<T> {
                      the header if this column holds names",
                     quoted(first.as_bytes())
                 );
-                Err(Fault::Cell { line: self.first_line, column: 1, what })
+                Err(Fault::Cell { line: self.shape.first_line, column: 1, what })
             }
             _ => Ok(()),
         }
     }
 
     fn finish(self) -> Result<Table<T>, Fault> {
-        if self.width == 0 {
+        let Shape { width, named, .. } = self.shape;
+        if width == 0 {
             return Err(Fault::content("the file has a header but no lines with numbers"));
         }
         self.check_names()?;
-        let cols = self.width - usize::from(self.named);
-        let rows = self.numbers.len().checked_div(cols).unwrap_or(0);
-        // The rows are the columns of the transposed matrix.
-        let matrix = Mat::new(cols, rows, self.numbers)?.transpose();
+        let cols = width - usize::from(named);
+        let matrix = by_columns(self.blocks, cols)?;
         let col_names = self.header.map(|header| {
             let skipped = header.cells.len() - cols.min(header.cells.len());
             header.cells.iter().skip(skipped).map(|cell| name(cell.as_bytes())).collect()
         });
-        let row_names = self.named.then_some(self.names);
+        let row_names = named.then_some(self.names);
         Ok(Table { matrix: Stored::Dense(matrix), row_names, col_names })
     }
+}
+
+/// The matrix whose rows are in `blocks`.
+fn by_columns<T: Scalar>(blocks: Vec<Vec<T>>, cols: usize) -> Result<Mat<T>, Fault> {
+    let rows = blocks.iter().map(Vec::len).sum::<usize>().checked_div(cols).unwrap_or(0);
+    let mut matrix = Mat::try_zeros(rows, cols)?;
+    // Sixteen numbers fill two lines of the cache.
+    let panels = matrix.as_mut_slice().par_chunks_mut((16 * rows).max(1)).enumerate();
+    panels.for_each(|(panel, to)| {
+        for (row, from) in blocks.iter().flat_map(|block| block.chunks(cols)).enumerate() {
+            let from = &from[16 * panel..];
+            to[row..].iter_mut().step_by(rows).zip(from).for_each(|(to, from)| *to = *from);
+        }
+    });
+    Ok(matrix)
 }
 
 /// Whether the first line is a header; if that is not clear, the column of a cell and what is wrong with it.
@@ -209,88 +310,6 @@ fn not_a_number(cell: &[u8], separator: Separator) -> String {
         format!("{shown} is not a number: separate cells with commas only, and write decimals with a point")
     } else {
         format!("{shown} is not a number: correct it, or remove its line or column")
-    }
-}
-
-/// The separator of two cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Separator {
-    Byte(u8),
-    /// One or more spaces or tabs.
-    Space,
-}
-
-impl Separator {
-    /// Detects the separator from the first line.
-    fn of(line: &[u8], format: Format) -> Self {
-        let first_of =
-            |candidates: &[u8]| candidates.iter().copied().find(|byte| outside_quotes(line, *byte));
-        match format {
-            Format::Tsv => Separator::Byte(b'\t'),
-            Format::Txt => first_of(b"\t,;").map_or(Separator::Space, Separator::Byte),
-            _ => Separator::Byte(first_of(b",;\t").unwrap_or(b',')),
-        }
-    }
-
-    fn byte(self) -> u8 {
-        match self {
-            Separator::Byte(byte) => byte,
-            Separator::Space => b' ',
-        }
-    }
-}
-
-fn outside_quotes(line: &[u8], wanted: u8) -> bool {
-    let mut quoted = false;
-    line.iter().any(|byte| {
-        quoted ^= *byte == b'"';
-        !quoted && *byte == wanted
-    })
-}
-
-/// Splits lines into cells.
-struct Cells {
-    separator: Separator,
-    parser: Reader,
-    /// The cells of the line one after the other, and where each ends.
-    text: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Cells {
-    fn new(separator: Separator) -> Self {
-        let mut builder = ReaderBuilder::new();
-        let parser = builder.delimiter(separator.byte()).terminator(Terminator::Any(b'\n')).build();
-        Self { separator, parser, text: Vec::new(), ends: Vec::new() }
-    }
-
-    /// Takes the next line.
-    fn split(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
-        // The parser wants room for one more of both.
-        let most = 2 + line.iter().filter(|byte| **byte == self.separator.byte()).count();
-        self.text.resize(self.text.len().max(line.len() + 1), 0);
-        self.ends.resize(most, 0);
-        self.parser.reset();
-        let (_, _, text, ends) = self.parser.read_record(line, &mut self.text, &mut self.ends);
-        let (result, _, _, last) =
-            self.parser.read_record(b"\n", &mut self.text[text..], &mut self.ends[ends..]);
-        self.ends.truncate(ends + last);
-        if result != ReadRecordResult::Record {
-            let what = "a quote is not closed: close it; a cell cannot continue on the next line";
-            return Err(Fault::line(number, what));
-        }
-        Ok(())
-    }
-
-    /// The cells of the line, trimmed. Several spaces separate as one does.
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let start = |n: usize| if n == 0 { 0 } else { self.ends[n - 1] };
-        let cells = self.ends.iter().enumerate().map(move |(n, end)| self.text[start(n)..*end].trim_ascii());
-        cells.filter(|cell| self.separator != Separator::Space || !cell.is_empty())
-    }
-
-    fn texts(&self) -> Vec<String> {
-        self.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect()
     }
 }
 

@@ -12,5 +12,6 @@ mod mtx;
 mod npy;
 mod npz;
 mod output;
+mod pieces;
 mod real;
 mod text;

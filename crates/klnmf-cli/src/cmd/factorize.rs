@@ -142,7 +142,7 @@ impl Factorize {
             let more = 12 * (self.starts as u128 - 1) * klnmf::memory(v, rank, 1).factors;
             input::check_memory(&self.data.path, v, rank, self.data.threads, more)?;
         }
-        let (_, hash) = source.scan(&self.data)?;
+        let hash = source.hash(&self.data)?;
         let fingerprint = klnmf_io::fingerprint::<T>(&hash, source.is_sparse());
         let shape = (v.rows(), v.cols());
         if let Some(stored) = &stored {

@@ -15,6 +15,7 @@ pub use sparse::Sparse;
 
 use crate::{Entry, Error, Result, Scalar};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Which lines of a matrix are contiguous in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +141,12 @@ impl<'a, T: Scalar> Matrix<'a, T> {
 
     /// Row, column and value of every entry, or of every stored one, in storage order.
     pub fn entries(self) -> impl Iterator<Item = (usize, usize, T)> {
-        (0..self.lines().0).flat_map(move |l| {
+        self.entries_in(0..self.lines().0)
+    }
+
+    /// The same for some lines: columns if the matrix is stored by columns, else rows.
+    pub fn entries_in(self, lines: Range<usize>) -> impl Iterator<Item = (usize, usize, T)> {
+        lines.flat_map(move |l| {
             self.line(l).entries().map(move |(place, value)| {
                 let (row, col) = self.order.lines_first(l, place);
                 (row, col, value)
@@ -169,9 +175,12 @@ impl<'a, T: Scalar> Matrix<'a, T> {
 
     /// The largest numbers of stored entries in a row and in a column.
     pub fn longest(&self) -> (usize, usize) {
-        let most = |counts: Vec<usize>| counts.into_iter().max().unwrap_or(0);
-        let (rows, cols) = self.counts(|_| true);
-        (most(rows), most(cols))
+        let Some(Compressed { ptr, idx }) = self.compressed else { return (self.cols, self.rows) };
+        let mut across = vec![0; self.lines().1];
+        idx.iter().for_each(|i| across[*i as usize] += 1);
+        let most = |counts: &mut dyn Iterator<Item = usize>| counts.max().unwrap_or(0);
+        let along = most(&mut ptr.windows(2).map(|ends| ends[1] - ends[0]));
+        self.order.lines_first(along, most(&mut across.into_iter()))
     }
 
     /// The numbers of stored entries in every row and in every column for which `such` holds.
@@ -195,11 +204,16 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         if rows > 0 && cols > 0 { Ok(()) } else { Err(Error::Empty { rows, cols }) }
     }
 
-    /// Checks that every entry is finite and non-negative, and that their sum is finite. The error names the
-    /// first invalid entry in storage order.
+    /// Checks that every entry is finite and non-negative, and that their sum is finite, on all threads if
+    /// called in a pool. The error names the first invalid entry in storage order.
     pub fn check(&self) -> Result<()> {
         self.check_entries()?;
-        if self.sum().is_finite() { Ok(()) } else { Err(Error::SumOverflow) }
+        let sum = |part: &[T]| part.iter().map(|v| v.to_f64()).sum::<f64>();
+        let sums: Vec<f64> = match rayon::current_thread_index() {
+            Some(_) => self.values.par_chunks(1 << 16).map(sum).collect(),
+            None => self.values.chunks(1 << 16).map(sum).collect(),
+        };
+        if sums.iter().sum::<f64>().is_finite() { Ok(()) } else { Err(Error::SumOverflow) }
     }
 
     /// Checks the entries without their sum, on all threads if called in a pool.

@@ -2,6 +2,7 @@
 
 use super::{Compressed, Matrix, Order};
 use crate::{Error, Result, Scalar};
+use rayon::prelude::*;
 
 /// A sparse matrix in compressed lines: columns (CSC) or rows (CSR).
 ///
@@ -130,8 +131,24 @@ impl<T: Scalar> Sparse<T> {
         Matrix { rows: *rows, cols: *cols, order: *order, values: val, compressed }
     }
 
+    /// Whether the lines are sorted, without duplicates and zeros. Uses all threads if called in a pool.
+    fn is_canonical(&self) -> bool {
+        let right = |line: usize| {
+            let line = self.view().line(line);
+            let rising = line.idx.is_none_or(|idx| idx.is_sorted_by(|a, b| a < b));
+            rising && line.values.iter().all(|v| *v != T::ZERO)
+        };
+        match rayon::current_thread_index() {
+            Some(_) => (0..self.ptr.len() - 1).into_par_iter().with_min_len(64).all(right),
+            None => (0..self.ptr.len() - 1).all(right),
+        }
+    }
+
     /// Sorts each line, sums duplicates and drops zeros, in place. A line in order is only moved.
     pub(crate) fn make_canonical(&mut self) {
+        if self.is_canonical() {
+            return;
+        }
         let Self { ptr, idx, val, .. } = self;
         let mut line: Vec<(u32, T)> = Vec::new();
         let (mut begin, mut write) = (0, 0);
@@ -169,10 +186,13 @@ impl<T: Scalar> Sparse<T> {
 pub(super) fn try_vec<V: Copy>(rows: usize, cols: usize, value: V) -> Result<Vec<V>> {
     let bytes = rows as u128 * cols as u128 * size_of::<V>() as u128;
     let too_large = || Error::TooLarge { rows, cols, bytes };
-    let (mut v, len) = (Vec::new(), rows.checked_mul(cols).ok_or_else(too_large)?);
-    v.try_reserve_exact(len).map_err(|_| too_large())?;
-    v.resize(len, value);
-    Ok(v)
+    let (mut trial, len) = (Vec::<V>::new(), rows.checked_mul(cols).ok_or_else(too_large)?);
+    trial.try_reserve_exact(len).map_err(|_| too_large())?;
+    // Without this the compiler may remove the unused allocation.
+    std::hint::black_box(&trial);
+    drop(trial);
+    // The system hands out zeros page by page when they are first used, by the thread that uses them.
+    Ok(vec![value; len])
 }
 
 /// Checks that 32-bit indices suffice for rows and columns.
@@ -208,7 +228,10 @@ impl<T: Scalar> Matrix<'_, T> {
             let Some(line) = idx.get(ends[0]..ends[1]) else {
                 return fail(format!("pointer {} of line {l} is out of order", ends[1]));
             };
-            if let Some(i) = line.iter().find(|i| **i as usize >= length) {
+            // The largest first, because a search that may end early is several times slower.
+            if line.iter().max().is_some_and(|most| *most as usize >= length)
+                && let Some(i) = line.iter().find(|i| **i as usize >= length)
+            {
                 return fail(format!("index {i} in line {l} is out of range: lines have {length} entries"));
             }
             if strict && let Some(at) = line.windows(2).position(|two| two[0] >= two[1]) {
