@@ -76,17 +76,12 @@ fn workers_and_lost_fits_give_the_same_bytes() {
     for worker in ["2/3", "1/3", "3/3"] {
         place.ok(&command("shared", &format!("--worker {worker}")));
     }
-    let without_command = |folder: &str| {
-        let mut files = bytes(&place.path(folder));
-        files.remove("rank.json");
-        files
-    };
-    assert_eq!(without_command("one"), without_command("shared"));
+    assert_eq!(bytes(&place.path("one")), bytes(&place.path("shared")));
     for fit in ["r03-boot001", "r05-fold2of5", "r01-start000"] {
         std::fs::remove_file(place.path(&format!("one/fits/{fit}.npz"))).unwrap();
     }
     place.ok(&command("one", "--threads 1"));
-    assert_eq!(without_command("one"), without_command("shared"));
+    assert_eq!(bytes(&place.path("one")), bytes(&place.path("shared")));
     place.fails(&command("one", "--seed 5"), 1, &["other data or with other settings", "another folder"]);
     place.fails(&command("one", "--worker 4/3"), 2, &["3/8"]);
 }
@@ -107,10 +102,7 @@ fn a_killed_run_continues_to_the_same_bytes() {
     let mut files = bytes(&place.path("killed"));
     // A killed program may leave hidden files.
     files.retain(|name, _| !name.contains(".klnmf-"));
-    let mut whole = bytes(&place.path("whole"));
-    files.remove("rank.json");
-    whole.remove("rank.json");
-    assert_eq!(files, whole);
+    assert_eq!(files, bytes(&place.path("whole")));
 }
 
 #[test]
@@ -119,7 +111,7 @@ fn consensus_parts_are_certified_and_compared() {
     counts(&place);
     let found = place.json("consensus counts.csv --rank 3 --replicates 6 --out c --density 1.5");
     assert_eq!((&found["rank"], &found["replicates"]), (&3.into(), &6.into()));
-    assert!(found["gap"].as_f64().unwrap() < 1e-2);
+    assert!(found["gap"].as_f64().unwrap() < 0.1);
     assert!(found["silhouettes"].as_array().unwrap().iter().all(|s| s.as_f64().unwrap() > 0.5));
     place.ok("factorize counts.csv --rank 3 --starts 4");
     let pairs = place.json("compare c/consensus.npz counts-r3.npz --report compare.html");

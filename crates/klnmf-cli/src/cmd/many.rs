@@ -66,6 +66,12 @@ impl Many {
         let v = table.matrix.view();
         input::about(data, v.check())?;
         input::about(data, klnmf::check_rank(v, most))?;
+        if self.bootstrap && !klnmf_select::are_counts(v) {
+            bail!(
+                "{}: --bootstrap draws counts again, and V does not hold counts; leave it out",
+                data.path.display()
+            );
+        }
         // Every thread has its own factors, and its own copies of V if counts are drawn.
         let (of_fit, threads) = (klnmf::memory(v, most, 1), super::thread_count(data.threads) as u128);
         let more =

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from klnmf import _klnmf
 from klnmf._data import count, factor, matrix, maybe_number, number, parts
 from klnmf._data import threads as thread_count
-from klnmf._labels import Labels, Named, dictionary, labelled
+from klnmf._labels import Labels, Named, dictionary, labelled, matched
 
 _WHOLE = ("rank", "fits", "unconverged")
 _COLUMNS = (
@@ -271,7 +271,7 @@ def match(A: ArrayLike, B: ArrayLike) -> list[Match]:
     """Find which part of one model corresponds to which part of another.
 
     The pairs are one to one, with the largest sum of cosines. If one model has more parts, some of them have
-    no partner.
+    no partner. Features are matched by label if both models have labels, else by position.
 
     Parameters
     ----------
@@ -291,7 +291,9 @@ def match(A: ArrayLike, B: ArrayLike) -> list[Match]:
     >>> [pair[:2] for pair in klnmf.match([[1.0, 0.0], [0.0, 1.0]], [[0.1, 2.0], [3.0, 0.0]])]
     [(0, 1), (1, 0)]
     """
-    first, second = (factor(name, dictionary(each).matrix, np.float64) for name, each in (("A", A), ("B", B)))
+    known = dictionary(A)
+    other = matched(known.rows, dictionary(B), 0, "A", "B")
+    first, second = factor("A", known.matrix, np.float64), factor("B", other.matrix, np.float64)
     return [Match(*pair) for pair in _klnmf.match_parts(first, second)]
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["bars", "convergence", "images", "structure", "words"]
+__all__ = ["bars", "convergence", "images", "ranks", "structure", "words"]
 
 
 def _pyplot() -> Any:
@@ -98,6 +98,45 @@ def convergence(*models: Any, labels: Sequence[str] | None = None, x: str = "ite
     right.set(xlabel=x, ylabel="gap / D", title="gaps: W solid, H dashed")
     if labels:
         left.legend()
+    return figure
+
+
+def ranks(found: Any) -> Figure:
+    """Plot the held-out divergence and the stability of the parts over the ranks.
+
+    Parameters
+    ----------
+    found : Ranks
+        The result of `klnmf.rank`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import numpy as np, klnmf
+    >>> V = np.random.default_rng(0).poisson(2.0, (10, 20))
+    >>> figure = klnmf.plot.ranks(klnmf.rank(V, [1, 2, 3], replicates=2))
+    >>> len(figure.axes)
+    2
+    """
+    table = found.table
+    figure, (left, right) = _pyplot().subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    for name, label in (("held_out", "Poisson"), ("held_out_over_dispersed", "over-dispersed")):
+        if not np.isnan(table[name]).all():
+            above = table[name] - np.nanmin(table[name])
+            left.errorbar(table["rank"], above, table[f"{name}_error"], marker="o", label=label)
+            left.legend()
+    for name in ("cosine", "silhouette"):
+        (line,) = right.plot(table["rank"], table[f"{name}_mean"], marker="o", label=f"mean {name}")
+        right.plot(table["rank"], table[f"{name}_least"], "--", color=line.get_color(), label=f"least {name}")
+    for axes in (left, right):
+        for end in found.range or ():
+            axes.axvline(end, color="0.6", linestyle=":")
+    left.set(xlabel="parts", ylabel="divergence above the best", title="held-out counts", yscale="symlog")
+    right.set(xlabel="parts", title="stability")
+    right.legend()
     return figure
 
 

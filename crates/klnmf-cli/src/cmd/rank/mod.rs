@@ -60,7 +60,7 @@ pub struct Ranks {
 const FILES: [&str; 6] = ["plan.json", "fits", "models", "rank.csv", "rank.json", "index.html"];
 
 impl Ranks {
-    pub fn run(self, command: &str) -> anyhow::Result<ExitCode> {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
         if self.from == 0 || self.from > self.to || self.folds == 1 {
             anyhow::bail!(
                 "--from {} --to {} --folds {}: give ranks from 1 on, the smaller one first, and 0 or at least \
@@ -86,7 +86,7 @@ impl Ranks {
             Ok(found) => found,
             Err(why) => return incomplete(&self.output, why),
         };
-        let facts = facts(&found, (v.rows(), v.cols()), command);
+        let facts = facts(&found, (v.rows(), v.cols()));
         self.write(&path, &table, &found, &facts)?;
         self.output.print(facts, |_| text(&found, &path, (v.rows(), v.cols())))?;
         Ok(ExitCode::SUCCESS)
@@ -117,7 +117,7 @@ impl Ranks {
 }
 
 /// The keys and values of the JSON output.
-fn facts(found: &Rank, (n, m): (usize, usize), command: &str) -> Map<String, Value> {
+fn facts(found: &Rank, (n, m): (usize, usize)) -> Map<String, Value> {
     let choice = |choice: &Choice| {
         json!({ "range": choice.range(), "best": choice.best, "smallest": choice.smallest,
                 "still_falling": choice.falling })
@@ -135,7 +135,6 @@ fn facts(found: &Rank, (n, m): (usize, usize), command: &str) -> Map<String, Val
         "over_dispersed": found.over_dispersed.as_ref().map(choice),
         "stable": found.stable,
         "ranks": found.rows.iter().enumerate().map(|(at, _)| table::object(found, at)).collect::<Vec<_>>(),
-        "command": command,
     });
     object.as_object().cloned().unwrap_or_default()
 }
