@@ -128,12 +128,12 @@ impl<'a> Certifier<'a> {
 
 /// The values of one column, or their sums.
 #[derive(Clone, Copy, Default)]
-struct Values {
+pub struct Values {
     /// The reported divergence, with ε inside the logarithm.
     divergence: f64,
     /// The divergence without ε, to which the bounds refer.
-    exact: f64,
-    gap: f64,
+    pub exact: f64,
+    pub gap: f64,
     /// The value of the given dual point, scaled to be feasible.
     dual: f64,
 }
@@ -148,12 +148,30 @@ fn evaluate<T: Scalar>(
     chi: Option<&Mat<T>>,
 ) -> Values {
     half.set(kt);
-    let (mut values, mut units) = (vec![Values::default(); x.cols()], vec![(); x.cols()]);
+    let values = values(half, x.as_slice(), epsilon, chi);
+    let sum = |of: fn(&Values) -> f64| total(values.iter().map(of));
+    Values {
+        divergence: sum(|v| v.divergence),
+        exact: sum(|v| v.exact),
+        gap: sum(|v| v.gap),
+        dual: sum(|v| v.dual),
+    }
+}
+
+/// The values of every column at the weights x, for a dictionary that is set.
+pub fn values<T: Scalar>(
+    half: &HalfProblem<'_, f64>,
+    x: &[T],
+    epsilon: Option<f64>,
+    chi: Option<&Mat<T>>,
+) -> Vec<Values> {
+    let columns = half.data.shape().1;
+    let (mut values, mut units) = (vec![Values::default(); columns], vec![(); columns]);
     // The authors' objective keeps z, one column at a time.
     let layout = if epsilon > Some(0.0) { Layout::Gathered(1) } else { Layout::InPlace };
     let of_block = |blocks: &[Block<'_, f64>], values: &mut [Values], _: &mut [()], work: &mut Work<f64>| {
         let b = &blocks[0];
-        kernel::convert(&x.as_slice()[b.first * b.r..][..b.q * b.r], &mut work.x);
+        kernel::convert(&x[b.first * b.r..][..b.q * b.r], &mut work.x);
         if let Some(chi) = chi {
             own_dual(b, &chi.as_slice()[b.first * b.p..][..b.q * b.p], values, work);
         }
@@ -169,13 +187,7 @@ fn evaluate<T: Scalar>(
         }
     };
     half.for_each_group((&mut values, 1), (&mut units, 1), layout, of_block, |_| ());
-    let sum = |of: fn(&Values) -> f64| total(values.iter().map(of));
-    Values {
-        divergence: sum(|v| v.divergence),
-        exact: sum(|v| v.exact),
-        gap: sum(|v| v.gap),
-        dual: sum(|v| v.dual),
-    }
+    values
 }
 
 /// The value of the dual point χ for the columns of a block, at the weights `work.x`.

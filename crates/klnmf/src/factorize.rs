@@ -41,7 +41,8 @@ pub struct Settings {
     /// search for an NNDSVD start ends with the singular vectors found so far.
     pub stop: Option<Arc<AtomicBool>>,
     /// Iterations between two certificates for the callback. `None`: 10. The tolerance is tested every 10
-    /// iterations in any case, so the callback does not change the result.
+    /// iterations in any case, so the callback does not change the result. With `stream` both numbers are 1,
+    /// because its certificates cost nothing.
     pub check_every: Option<usize>,
     /// The kind of start.
     pub init: Init,

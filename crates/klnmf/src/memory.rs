@@ -74,7 +74,8 @@ impl Memory {
 /// 2·(bytes of V) + 12·(bytes of W and H) + workspace.
 ///
 /// The solvers for dense data only (`admm`, `admm-authors`, `fpa-authors`, `fpa-printed`) keep two more n × m
-/// matrices. [`Init::Nndsvd`](crate::Init::Nndsvd) temporarily needs memory of its own; see there.
+/// matrices, and `stream` may need 512 MiB more. [`Init::Nndsvd`](crate::Init::Nndsvd) temporarily needs memory
+/// of its own; see there.
 ///
 /// ```
 /// let v = klnmf::Mat::<f64>::zeros(100, 50);

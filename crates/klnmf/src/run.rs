@@ -76,7 +76,7 @@ impl<'a, T: Scalar> Run<'a, T> {
             return Err(Error::InfiniteStart(entry));
         }
         let mixed = state.map(|state| spec.may_mix && state.numbers.contains_key("mixed.told"));
-        let setup = Setup { problem, settings, mixed, begun: false };
+        let setup = Setup { problem, settings, mixed, begun: false, start: certificate };
         let mut method = problem.pool.run(|| mixed::method(&setup, &mut factors, divergence))?;
         state.map_or(Ok(()), |state| method.carry(&mut Store::Load(state)))?;
         let (iteration, seconds) = state.map_or((0, 0.0), |state| (state.iteration, state.seconds));
@@ -119,7 +119,12 @@ impl<'a, T: Scalar> Run<'a, T> {
 
     /// Whether a certificate is due for the callback.
     pub fn shows(&self) -> bool {
-        self.due(self.settings.check_every.unwrap_or(TEST_EVERY))
+        self.due(self.settings.check_every.unwrap_or(self.test_every()))
+    }
+
+    /// Iterations between two tests of the tolerance. Certificates that cost nothing are all tested.
+    fn test_every(&self) -> usize {
+        if self.method.certificate().is_some() { 1 } else { TEST_EVERY }
     }
 
     /// Whether an action is due that takes place at the start, at the limit and every `every` iterations.
@@ -135,7 +140,7 @@ impl<'a, T: Scalar> Run<'a, T> {
     /// The reason to stop, if there is one.
     pub fn ended(&self) -> Option<Status> {
         let settings = self.settings;
-        if settings.tol > 0.0 && self.due(TEST_EVERY) && self.converged() {
+        if settings.tol > 0.0 && self.due(self.test_every()) && self.converged() {
             Some(Status::Converged)
         } else if settings.stopped() {
             Some(Status::Stopped)
@@ -190,7 +195,9 @@ impl<'a, T: Scalar> Run<'a, T> {
         self.seconds += since.elapsed().as_secs_f64();
         (self.before, self.iteration) = (self.iteration, self.iteration.saturating_add(steps));
         let tests = settings.tol > 0.0 || self.method.wants_progress();
-        if self.shows() || (tests && self.due(TEST_EVERY)) {
+        if let Some(known) = self.method.certificate() {
+            self.report(known, None);
+        } else if self.shows() || (tests && self.due(TEST_EVERY)) {
             self.certify();
         }
         // Not because of a limit, so that a run with a higher limit observes the same.
@@ -304,6 +311,11 @@ impl<'a, T: Scalar> Run<'a, T> {
     fn certify(&mut self) {
         let Factors { wt, h } = &self.factors;
         let (certificate, dual) = self.certifier.certify(wt, h, self.method.dual_point());
+        self.report(certificate, dual);
+    }
+
+    /// Takes the certificate of the current factors into the progress.
+    fn report(&mut self, certificate: Certificate, dual: Option<f64>) {
         let Certificate { divergence, gap_w, gap_h } = certificate;
         let (iteration, seconds) = (self.iteration, self.seconds);
         self.info = Info { iteration, seconds, divergence, gap_w, gap_h, dual, ..self.info };

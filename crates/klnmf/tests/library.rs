@@ -21,5 +21,6 @@ mod solvers;
 mod stages;
 mod starts;
 mod stopping;
+mod stream;
 mod streamed;
 mod topics;

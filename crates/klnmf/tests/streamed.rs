@@ -8,15 +8,15 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The columns of a matrix, and after so many readings nothing any more.
-struct Columns {
-    entries: Vec<Vec<(u32, f64)>>,
+pub struct Columns {
+    pub entries: Vec<Vec<(u32, f64)>>,
     length: usize,
     sparse: bool,
     left: AtomicUsize,
 }
 
 impl Columns {
-    fn of<T: Scalar>(v: Matrix<'_, T>) -> Self {
+    pub fn of<T: Scalar>(v: Matrix<'_, T>) -> Self {
         let mut entries = vec![vec![]; v.cols()];
         v.entries().for_each(|(i, j, x)| entries[j].push((i as u32, x.to_f64())));
         entries.iter_mut().for_each(|line| line.sort_by_key(|entry| entry.0));
@@ -76,7 +76,7 @@ fn same_bits<T: Scalar>(v: Matrix<'_, T>, solver: Solver, mixed: Option<bool>) {
 
 #[test]
 fn factorisations_have_the_same_bits() {
-    for solver in [Solver::Auto, Solver::Mu, Solver::Fpa, Solver::Newton] {
+    for solver in [Solver::Auto, Solver::Mu, Solver::Fpa, Solver::Newton, Solver::Stream] {
         let mixed = (solver == Solver::Auto).then_some(true);
         same_bits((&dense::<f64>()).into(), solver, mixed);
         same_bits((&dense::<f32>()).into(), solver, None);

@@ -12,6 +12,7 @@ Solver = Literal[
     "mu",
     "mue",
     "newton",
+    "stream",
     "admm",
     "fpa-authors",
     "fpa-printed",

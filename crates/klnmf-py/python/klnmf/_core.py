@@ -76,7 +76,7 @@ def factorize(
     init : {'random', 'nndsvd'}, pair (W, H) or Result
         The start. Rows of W and columns of H are matched with those of V by label if both have labels,
         else by position.
-    solver : {'auto', 'fpa', 'simplex', 'mu', 'mue', 'newton', 'admm', \
+    solver : {'auto', 'fpa', 'simplex', 'mu', 'mue', 'newton', 'stream', 'admm', \
             'fpa-authors', 'fpa-printed', 'mu-authors', 'admm-authors'}
         The method. The '-authors' solvers repeat the programs of the paper, and 'fpa-printed' its text,
         for comparisons.

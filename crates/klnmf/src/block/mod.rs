@@ -9,6 +9,7 @@
 //! of the half-steps to the data: a [`Storage`] provides blocks, and the code above does not depend on it.
 //! [`HalfProblem`] iterates over the blocks. It alone decides threads, order and sums.
 
+mod batch;
 mod column_data;
 mod dictionary;
 mod gather;
@@ -19,6 +20,7 @@ mod masked;
 mod streamed;
 mod work;
 
+pub use batch::Batch;
 pub use column_data::ColumnData;
 pub use dictionary::{Dictionary, DictionaryParts, Terms};
 pub use gather::Gather;

@@ -4,6 +4,7 @@ use super::mu::MU;
 use super::smooth::{Prior, bring_to_sums};
 use super::{Setup, Side, Store, extrapolated};
 use crate::block::{Block, DictionaryParts, HalfProblem, Layout, Terms, Work};
+use crate::certificate::Certificate;
 use crate::factorize::{Info, Precision};
 use crate::parallel::total;
 use crate::problem::Problem;
@@ -88,6 +89,11 @@ pub trait Method<T: Scalar>: Send {
         None
     }
 
+    /// The certificate of the reported factors, if the method knows it without another pass.
+    fn certificate(&self) -> Option<Certificate> {
+        None
+    }
+
     /// The dual point that the method carries for the moving factor, if only one factor moves.
     fn dual_point(&self) -> Option<(Side, &Mat<T>)> {
         None
@@ -167,7 +173,19 @@ pub fn half_step<S: Scalar>(
     measure: bool,
 ) -> f64 {
     half.set(kt);
-    let (r, x) = (x.rows(), x.as_mut_slice());
+    move_columns(half, step, (x.as_mut_slice(), kt.rows()), columns, steps, measure);
+    if measure { total(columns.iter().map(|c| c.value)) } else { 0.0 }
+}
+
+/// Makes a half-step on all columns of one half whose dictionary is set. There are r weights for each.
+pub fn move_columns<S: Scalar>(
+    half: &HalfProblem<'_, S>,
+    step: &dyn HalfStep<S>,
+    (x, r): (&mut [S], usize),
+    columns: &mut [Column],
+    steps: usize,
+    measure: bool,
+) {
     half.for_each_group(
         (x, r),
         (columns, 1),
@@ -175,7 +193,6 @@ pub fn half_step<S: Scalar>(
         |blocks, x, columns, work| step.run(Moving { blocks, x, columns, steps, measure }, work),
         |_| (),
     );
-    if measure { total(columns.iter().map(|c| c.value)) } else { 0.0 }
 }
 
 /// The place where factors are stored and half-steps are made: this process or others.

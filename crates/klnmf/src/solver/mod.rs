@@ -3,6 +3,7 @@
 pub(crate) mod active;
 mod admm;
 mod auto;
+mod curvature;
 pub(crate) mod descent;
 pub(crate) mod extrapolated;
 pub(crate) mod fpa;
@@ -13,10 +14,12 @@ pub(crate) mod mu;
 pub(crate) mod newton;
 pub(crate) mod smooth;
 mod state;
+mod stream;
 
 pub use state::{State, Store, missing};
 
 use crate::block::DictionaryParts;
+use crate::certificate::Certificate;
 use crate::problem::Problem;
 use crate::{Error, Result, Scalar, Settings};
 use admm::admm;
@@ -26,6 +29,7 @@ use fpa_authors::fpa_authors;
 use method::{Built, HalfStep, Local, Pair, alternation};
 use std::fmt;
 use std::str::FromStr;
+use stream::stream;
 
 /// The properties of a [`Solver`].
 #[non_exhaustive]
@@ -134,6 +138,10 @@ solvers! {
     "Newton's method on blocks of four weights with extrapolation, after ten iterations of mue",
     auto(true), { inner_sparse: 2 }, PLAIN;
 
+    Stream, "stream",
+    "Two online passes over the columns of V, then a Newton step on W after each pass: a good answer after \
+    few readings", stream(), { may_mix: false }, PLAIN;
+
     Admm, "admm", "Alternating direction method of multipliers of Sun and Févotte, with the penalty rho",
     admm(), { dense_only: true, holds_parts: false, never_rises: false, may_mix: false }, PLAIN;
 
@@ -218,6 +226,8 @@ pub struct Setup<'a, T: Scalar> {
     pub settings: &'a Settings,
     /// Whether the run began in f32, if a stored state says so.
     pub mixed: Option<bool>,
+    /// The certificate of the start.
+    pub start: Certificate,
     /// The factors come from an earlier phase of this method, so no warm-up is needed.
     pub begun: bool,
 }

@@ -25,8 +25,9 @@ fn newton_steps_and_gathering_cost_more() {
 fn changed(newton_only: bool, change: &[(&str, f64)], steps: usize) -> (State, State) {
     let v = Mat::from_rows(&[&[1.0, 2.0], &[3.0, 4.0]]);
     let (problem, settings) = (Problem::new(&v, 1).unwrap(), Settings::default());
-    let setup = Setup { problem: &problem, settings: &settings, mixed: None, begun: false };
     let mut factors = Factors { wt: Mat::from_rows(&[&[1.0, 1.0]]), h: Mat::from_rows(&[&[1.0, 1.0]]) };
+    let start = problem.certificate(&factors.wt.transpose(), &factors.h).unwrap();
+    let setup = Setup { problem: &problem, settings: &settings, mixed: None, start, begun: false };
     let mut method = auto::<f64, f64>(&setup, &factors, newton_only).unwrap();
     let (mut before, mut after) = (State::new(Solver::Auto), State::new(Solver::Auto));
     method.carry(&mut Store::Save(&mut before)).unwrap();

@@ -1,0 +1,67 @@
+//! Some columns of V in memory, so that their rows can be used as well.
+
+use super::{Blocks, ColumnData, Dictionary, Load};
+use crate::matrix::{Matrix, Order, Sparse};
+use crate::parallel::Pool;
+use crate::{Mat, Scalar};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// A copy of some columns of V.
+pub enum Batch<S> {
+    Dense(Mat<S>),
+    Sparse(Sparse<S>),
+}
+
+/// A piece of a batch: the number of stored entries in every column, their rows, and their values.
+type Piece<S> = (Vec<usize>, Vec<u32>, Vec<S>);
+
+impl<S: Scalar> Batch<S> {
+    /// Reads each of these ranges of columns once, on all threads. The dictionary is that of the data.
+    pub fn read(
+        data: &dyn Blocks<S>,
+        pool: &Pool,
+        dictionary: &Dictionary<S>,
+        ranges: &[Range<usize>],
+    ) -> Self {
+        let read = |range: &Range<usize>| piece(data, dictionary, range.clone());
+        let pieces: Vec<Piece<S>> = pool.run(|| ranges.par_iter().with_max_len(1).map(read).collect());
+        let (rows, cols) = (data.shape().0, ranges.iter().map(ExactSizeIterator::len).sum());
+        let values = pieces.iter().flat_map(|piece| &piece.2).copied().collect();
+        if !data.gathers() {
+            return Self::Dense(Mat::new(rows, cols, values).expect("whole columns"));
+        }
+        let mut ptr = vec![0];
+        for count in pieces.iter().flat_map(|piece| &piece.0) {
+            ptr.push(ptr[ptr.len() - 1] + count);
+        }
+        let idx = pieces.into_iter().flat_map(|piece| piece.1).collect();
+        let whole = Sparse::new(rows, cols, Order::Columns, ptr, idx, values);
+        Self::Sparse(whole.expect("columns of a matrix that was checked"))
+    }
+
+    fn view(&self) -> Matrix<'_, S> {
+        match self {
+            Self::Dense(v) => v.into(),
+            Self::Sparse(v) => v.into(),
+        }
+    }
+
+    /// The columns and the rows of the batch.
+    pub fn both(&self, pool: &Pool) -> [ColumnData<'_, S>; 2] {
+        let by = |v| ColumnData::new(pool, v).expect("a batch is small, and memory for it was found before");
+        [by(self.view()), by(self.view().transpose())]
+    }
+}
+
+fn piece<S: Scalar>(data: &dyn Blocks<S>, dictionary: &Dictionary<S>, range: Range<usize>) -> Piece<S> {
+    let (mut counts, mut idx, mut values) = (vec![], vec![], vec![]);
+    data.load(range, dictionary, &mut Load::default(), &mut |block| {
+        values.extend_from_slice(block.a);
+        if let Some(rows) = block.rows {
+            counts.extend((0..block.q).map(|c| rows.entries(c).len()));
+            idx.extend_from_slice(rows.idx());
+        }
+    });
+    (counts, idx, values)
+}

@@ -1,0 +1,127 @@
+//! The streaming solver: how often it reads V, what each pass certifies, and how far it gets.
+
+use crate::common::{Random, close, product, sparse};
+use crate::streamed::Columns;
+use klnmf::{
+    LineBuffer, Lines, Mat, Matrix, Problem, Scalar, Settings, Solver, Update, factorize, factorize_from,
+};
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn settings() -> Settings {
+    Settings { solver: Solver::Stream, tol: 0.0, max_iter: 12, check_every: Some(1), ..Settings::default() }
+}
+
+/// Counts that six parts explain well.
+fn planted(n: usize, m: usize) -> Mat<f64> {
+    let mut random = Random(7);
+    let power = |x: f64| x.powi(4);
+    let w = Mat::from_fn(n, 6, |_, _| 4.0 * power(random.uniform()));
+    let h = Mat::from_fn(6, m, |_, _| 8.0 * power(random.uniform()));
+    let mean = product(&w, &h);
+    Mat::from_fn(n, m, |i, j| (mean[(i, j)] + random.uniform()).floor())
+}
+
+/// Compares what a run says after every pass with a certificate of the factors that it reports.
+fn certified<'a, T: Scalar>(v: impl Into<Matrix<'a, T>>, settings: &Settings) {
+    let problem = Problem::new(v, 2).unwrap();
+    let (w, h) = problem.init(5, settings).unwrap();
+    let (mut run, mut decreases) = (problem.run(w, h, settings).unwrap(), 0);
+    let mut last = run.info().divergence;
+    while run.ended().is_none() {
+        run.advance();
+        let (state, said) = (run.state(), *run.info());
+        let [wt, h] = ["w", "h"].map(|name| state.arrays[name].cast::<T>());
+        let found = match settings.fixed {
+            0 => problem.certificate(&wt.transpose(), &h).unwrap(),
+            // The certificate of a run that begins there knows which parts are fixed.
+            _ => {
+                let info = *problem.run(wt.transpose(), h, settings).unwrap().info();
+                assert!(close(said.gap_w, info.gap_w, 1e-9), "gap_w {} for {}", said.gap_w, info.gap_w);
+                problem.certificate(&wt.transpose(), &state.arrays["h"].cast::<T>()).unwrap()
+            }
+        };
+        assert!(close(said.divergence, found.divergence, 1e-13), "{} {found:?}", said.divergence);
+        assert!(close(said.gap_h, found.gap_h, 1e-9), "gap_h {} {found:?}", said.gap_h);
+        assert!(settings.fixed > 0 || close(said.gap_w, found.gap_w, 1e-9), "gap_w {} {found:?}", said.gap_w);
+        decreases += usize::from(said.divergence < last);
+        last = said.divergence;
+    }
+    assert!(decreases >= 5, "only {decreases} passes decreased the divergence");
+}
+
+#[test]
+fn each_pass_comes_with_its_certificate() {
+    let v = planted(40, 900);
+    certified(&v, &settings());
+    certified(&sparse(&v), &settings());
+    certified(&v.cast::<f32>(), &settings());
+    certified(&v, &Settings { fixed: 2, ..settings() });
+    certified(&v, &Settings { update: Update::W, ..settings() });
+}
+
+/// Lines that count how many of them are read.
+struct Counted(Columns, AtomicUsize);
+
+impl Lines for Counted {
+    fn shape(&self) -> (usize, usize) {
+        self.0.shape()
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.0.is_sparse()
+    }
+
+    fn longest(&self) -> usize {
+        self.0.longest()
+    }
+
+    fn read_f64(&self, lines: Range<usize>, to: &mut LineBuffer) -> Result<(), String> {
+        self.1.fetch_add(lines.len(), Ordering::Relaxed);
+        self.0.read_f64(lines, to)
+    }
+}
+
+#[test]
+fn a_pass_reads_every_column_once_and_no_row() {
+    let stored = sparse(&planted(40, 900));
+    let counted = |v: Matrix<'_, f64>| Counted(Columns::of(v), AtomicUsize::new(0));
+    let (columns, rows) = (counted((&stored).into()), counted(Matrix::from(&stored).transpose()));
+    let problem = Problem::<f64>::from_lines(&columns, &rows, 2).unwrap();
+    let settings = settings();
+    let (w, h) = problem.init(4, &settings).unwrap();
+    let mut run = problem.run(w, h, &settings).unwrap();
+    for pass in 0..5 {
+        [&columns.1, &rows.1].into_iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        run.advance();
+        let read = [&columns.1, &rows.1].map(|count| count.load(Ordering::Relaxed));
+        assert_eq!(read, [900, 0], "pass {pass}");
+    }
+}
+
+#[test]
+fn few_passes_come_close_to_the_optimum() {
+    let v = planted(40, 900);
+    let best = factorize(&v, 6, &Settings { tol: 1e-5, ..Settings::default() }).unwrap().info.divergence;
+    for data in [Matrix::from(&v), Matrix::from(&sparse(&v))] {
+        let found =
+            |max_iter| factorize(data, 6, &Settings { max_iter, ..settings() }).unwrap().info.divergence;
+        let (ten, many) = (found(10), found(60));
+        assert!(ten < 1.05 * best && many < 1.01 * best, "{ten} and {many} for {best}");
+    }
+}
+
+/// The online passes ruin a start that is better than what they find. The method then goes back to it.
+#[test]
+fn a_good_start_is_kept() {
+    let v = planted(40, 900);
+    let good = factorize(&v, 5, &Settings { tol: 1e-6, ..Settings::default() }).unwrap();
+    let (mut last, mut passes) = (f64::INFINITY, 0);
+    let found = factorize_from(&v, good.w, good.h, &settings(), |info| {
+        assert!(info.divergence <= last * (1.0 + 1e-12), "{last} to {}", info.divergence);
+        (last, passes) = (info.divergence, passes + 1);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(passes, 13);
+    assert!(found.unwrap().info.divergence <= good.info.divergence * (1.0 + 1e-12));
+}
