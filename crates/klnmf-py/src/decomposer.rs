@@ -142,7 +142,7 @@ impl Decomposer {
     }
 }
 
-fn by_columns<T: Element + Scalar>(
+pub fn by_columns<T: Element + Scalar>(
     py: Python<'_>,
     (found, hash): (Decomposition<T>, String),
 ) -> PyResult<Bound<'_, PyTuple>> {

@@ -6,6 +6,7 @@
 //! * `model`, `topics` and `sound` wrap the functions of the library, one by one.
 //! * `select` compares many fits.
 //! * `file` reads and writes models through `klnmf-io`.
+//! * `online` holds what was learned from a stream.
 //! * `decomposer` holds the dictionaries that are kept between calls; nothing else here owns threads.
 //!
 //! Defaults, names of results and everything that can be written in Python are in `python/klnmf`.
@@ -15,6 +16,7 @@ mod decomposer;
 mod error;
 mod file;
 mod model;
+mod online;
 mod select;
 mod sound;
 mod topics;
@@ -31,6 +33,8 @@ mod _klnmf {
     use crate::file::{instruction_level, read_model, write_model};
     #[pymodule_export]
     use crate::model::{certificate, factorize, grow, init, memory, solvers};
+    #[pymodule_export]
+    use crate::online::Online;
     #[pymodule_export]
     use crate::select::{consensus, match_parts, rank};
     #[pymodule_export]

@@ -7,14 +7,15 @@
 //! * S ← (1 − γ)·S + γ·A/m_b, and the same for v, the shares of the features in V;
 //! * W is S with its columns scaled to sum 1.
 //!
-//! γ = (t + 1)^−0.6 for block t, or [`OnlineSettings::least_rate`] if that is larger. This is online EM (Cappé &
+//! γ = (t + 1)^−0.6 for block t, or [`OnlineSettings::forgetting`] if that is larger. This is online EM (Cappé &
 //! Moulines 2009; Lefèvre, Bach & Févotte 2011). No entry of S falls below 10⁻⁹·v, because a zero could not grow
 //! again. A feature that occurs for the first time gets random shares of its mass.
 
 use crate::error::require;
 use crate::matrix::Matrix;
+use crate::parallel::Pool;
 use crate::worker::{Column, half_step};
-use crate::{DecomposeSettings, Decomposer, Decomposition, Error, Mat, Result};
+use crate::{DecomposeSettings, Decomposer, Decomposition, Error, Mat, Result, Scalar};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -28,7 +29,7 @@ const FLOOR: f64 = 1e-9;
 pub struct OnlineSettings {
     /// The least weight of a new block. 0 suits data that do not change. With 0.1, the last ten blocks or so
     /// determine the parts, which then follow data that drift.
-    pub least_rate: f64,
+    pub forgetting: f64,
     /// Seed of the random start.
     pub seed: u64,
     /// How the weights of a block are found. The tolerance is 0.01 here, because the parts move anyway.
@@ -38,7 +39,7 @@ pub struct OnlineSettings {
 impl Default for OnlineSettings {
     fn default() -> Self {
         let weights = DecomposeSettings { tol: 1e-2, ..DecomposeSettings::default() };
-        Self { least_rate: 0.0, seed: 0, weights }
+        Self { forgetting: 0.0, seed: 0, weights }
     }
 }
 
@@ -84,8 +85,8 @@ impl Online {
     /// Continues from a stored state.
     pub fn resume(state: OnlineState, settings: OnlineSettings) -> Result<Self> {
         settings.weights.validate()?;
-        let rate = settings.least_rate;
-        require((0.0..=1.0).contains(&rate), "least_rate", rate, "a number from 0 to 1 is needed")?;
+        let rate = settings.forgetting;
+        require((0.0..=1.0).contains(&rate), "forgetting", rate, "a number from 0 to 1 is needed")?;
         let good = |x: &f64| x.is_finite() && *x >= 0.0;
         let numbers = state.parts.as_slice().iter().chain(&state.features).all(good);
         if !numbers || state.parts.rows() == 0 || state.parts.cols() != state.features.len() {
@@ -101,19 +102,27 @@ impl Online {
 
     /// The parts, one per column, as learned so far. They sum to 1, unless nothing was pushed yet.
     pub fn dictionary(&self) -> Mat<f64> {
+        self.transposed().transpose()
+    }
+
+    /// Wᵀ.
+    fn transposed(&self) -> Mat<f64> {
         let OnlineState { parts, features, .. } = &self.state;
-        let mut w = Mat::from_fn(parts.cols(), parts.rows(), |i, k| parts[(k, i)].max(FLOOR * features[i]));
-        for k in 0..w.cols() {
-            let sum: f64 = w.col(k).iter().sum();
-            w.col_mut(k).iter_mut().for_each(|x| *x /= sum);
+        let (mut wt, rank) = (parts.clone(), parts.rows());
+        for (w, feature) in wt.as_mut_slice().chunks_mut(rank).zip(features) {
+            w.iter_mut().for_each(|w| *w = w.max(FLOOR * feature));
         }
-        w
+        let sums = wt.row_sums();
+        for w in wt.as_mut_slice().chunks_mut(rank) {
+            w.iter_mut().zip(&sums).for_each(|(w, sum)| *w /= sum);
+        }
+        wt
     }
 
     /// Learns from a block of columns, and returns their weights for the parts as they were before, with a
     /// certificate for every column. A block may have more rows than those before it: new features. A block
     /// without any positive entry changes nothing. If this fails, nothing is learned.
-    pub fn push<'a>(&mut self, v: impl Into<Matrix<'a, f64>>) -> Result<Decomposition<f64>> {
+    pub fn push<'a, T: Scalar>(&mut self, v: impl Into<Matrix<'a, T>>) -> Result<Decomposition<T>> {
         let v = v.into();
         v.check_not_empty()?;
         v.check()?;
@@ -124,15 +133,21 @@ impl Online {
                 "the block has {rows} rows and there are {known} features already: add empty rows for the others"
             )));
         }
+        // One pool for all that follows.
+        Pool::new(self.settings.weights.threads)?.run(|| self.decompose_and_learn(v))
+    }
+
+    fn decompose_and_learn<T: Scalar>(&mut self, v: Matrix<'_, T>) -> Result<Decomposition<T>> {
         let (mut next, mass, sums) = (self.clone(), v.sum(), v.row_sums());
-        next.meet(&sums, mass);
-        let (w, settings) = (next.dictionary(), &self.settings.weights);
+        let settings = &self.settings.weights;
         if mass == 0.0 {
-            let found = Decomposer::new(&Mat::from_fn(v.rows(), w.cols(), |_, _| 1.0), settings.threads)?;
-            return found.decompose(v, settings);
+            let even = Mat::from_fn(v.rows(), self.state.parts.rows(), |_, _| T::ONE);
+            return Decomposer::new(&even, 0)?.decompose(v, settings);
         }
-        let found = Decomposer::new(&w, settings.threads)?.decompose(v, settings)?;
-        next.learn(v, w.transpose(), &found.h, &sums)?;
+        next.meet(&sums, mass);
+        let wt = next.transposed();
+        let found = Decomposer::of_transposed(wt.cast(), 0)?.decompose(v, settings)?;
+        next.learn(v, wt, &found.h.cast(), &sums)?;
         *self = next;
         Ok(found)
     }
@@ -158,13 +173,18 @@ impl Online {
     }
 
     /// Takes the step. A multiplicative update divides A by the sums of the rows of H.
-    fn learn(&mut self, v: Matrix<'_, f64>, mut wt: Mat<f64>, h: &Mat<f64>, sums: &[f64]) -> Result<()> {
-        let (rows, threads) = (v.rows(), self.settings.weights.threads);
-        let mut columns = vec![Column::default(); rows];
-        half_step("mu", v.transpose(), h, &mut wt, &mut columns, (1, 0, false), threads)?;
+    fn learn<T: Scalar>(
+        &mut self,
+        v: Matrix<'_, T>,
+        mut wt: Mat<f64>,
+        h: &Mat<f64>,
+        sums: &[f64],
+    ) -> Result<()> {
+        let mut columns = vec![Column::default(); v.rows()];
+        half_step("mu", v.transpose(), h, &mut wt, &mut columns, (1, 0, false), 0)?;
         let OnlineState { blocks, parts, features } = &mut self.state;
         *blocks += 1;
-        let rate = (*blocks as f64).powf(DECAY).max(self.settings.least_rate);
+        let rate = (*blocks as f64).powf(DECAY).max(self.settings.forgetting);
         let (mass, scales) = (sums.iter().sum::<f64>(), h.row_sums());
         for (i, (feature, sum)) in features.iter_mut().zip(sums).enumerate() {
             *feature += rate * (sum / mass - *feature);

@@ -95,13 +95,32 @@ fn features_may_appear_and_never_vanish() {
     assert!(online.push(&block(2, 20, 0)).unwrap().divergence().is_finite());
 }
 
+/// The order of the blocks hardly matters, and the precision of the data does not.
+#[test]
+fn any_order_and_precision_ends_alike() {
+    let blocks: Vec<_> = (0..50).map(|number| block(number % 25, 20, 0)).collect();
+    let found = |order: &dyn Fn(usize) -> usize| {
+        let mut online = Online::new(4, OnlineSettings::default()).unwrap();
+        (0..50).for_each(|t| drop(online.push(&blocks[order(t)]).unwrap()));
+        divergence(&online.dictionary(), &blocks[..25])
+    };
+    let straight = found(&|t| t);
+    for other in [found(&|t| 49 - t), found(&|t| t * 17 % 50), found(&|t| t * 31 % 50)] {
+        assert!((other - straight).abs() < 0.01 * straight, "{other} and {straight}");
+    }
+    let mut single = Online::new(4, OnlineSettings::default()).unwrap();
+    blocks.iter().for_each(|v| drop(single.push(&v.cast::<f32>()).unwrap()));
+    let single = divergence(&single.dictionary(), &blocks[..25]);
+    assert!((single - straight).abs() < 1e-3 * straight, "{single} and {straight}");
+}
+
 /// After the parts have moved, a stream that forgets describes the new ones better.
 #[test]
 fn forgetting_follows_drift() {
     let mut blocks: Vec<_> = (0..60).map(|number| block(number, 20, 0)).collect();
     blocks.extend((60..70).map(|number| block(number, 20, 5)));
-    let of = |least_rate| {
-        let online = stream(&blocks, OnlineSettings { least_rate, ..OnlineSettings::default() });
+    let of = |forgetting| {
+        let online = stream(&blocks, OnlineSettings { forgetting, ..OnlineSettings::default() });
         divergence(&online.dictionary(), &blocks[60..])
     };
     let (forgets, remembers) = (of(0.3), of(0.0));
@@ -111,9 +130,9 @@ fn forgetting_follows_drift() {
 #[test]
 fn refusals_and_empty_blocks() {
     assert!(Online::new(0, OnlineSettings::default()).is_err());
-    assert!(Online::new(1, OnlineSettings { least_rate: 1.5, ..OnlineSettings::default() }).is_err());
+    assert!(Online::new(1, OnlineSettings { forgetting: 1.5, ..OnlineSettings::default() }).is_err());
     let mut online = Online::new(2, OnlineSettings::default()).unwrap();
-    assert_eq!(online.push(&Mat::zeros(3, 4)).unwrap().divergence(), 0.0);
+    assert_eq!(online.push(&Mat::<f64>::zeros(3, 4)).unwrap().divergence(), 0.0);
     assert!(matches!(online.push(&Mat::from_rows(&[&[1.0, -2.0]])), Err(Error::Negative(_))));
     assert_eq!(online.state().blocks, 0);
     online.push(&block(0, 20, 0)).unwrap();

@@ -30,6 +30,7 @@ from klnmf._decomposer import Decomposer
 from klnmf._klnmf import __version__, instruction_level
 from klnmf._load import load
 from klnmf._memory import memory
+from klnmf._online import Online
 from klnmf._results import (
     Certificate,
     Decomposition,
@@ -61,6 +62,7 @@ __all__ = [
     "Info",
     "Match",
     "Memory",
+    "Online",
     "Ranks",
     "Result",
     "Separation",

@@ -14,6 +14,8 @@ from klnmf._data import count
 from klnmf._data import threads as thread_count
 from klnmf._decomposer import Prepared
 from klnmf._labels import row_labels
+from klnmf._online import Online
+from klnmf._results import Decomposition
 from klnmf._sklearn_common import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -42,6 +44,7 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_features_in_: int
     feature_names_in_: NDArray
     n_iter_: int
+    n_steps_: int
     trace_: NDArray
     status_: str
 
@@ -63,6 +66,32 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self.fit_transform(X, **params)
         return self
+
+    def _learn(self, X: Any, rank: int) -> Decomposition:
+        """Learn from a block of samples, and return its weights for the components as they were."""
+        online = getattr(self, "_online", None)
+        if online is None:
+            fitted = getattr(self, "_fitted", None)
+            online = Online(rank, forgetting=self.forgetting, seed=self._seed(), **self._threads())
+            if fitted is not None:
+                online._restore(_after(self.components_, *fitted, X.shape[0]), online._settings, None)
+        found = online.push(X.T)
+        _PREPARED.pop(self, None)
+        # Those of a fit describe other components.
+        for name in ("gap_", "gap_components_", "n_iter_", "trace_", "status_", "reconstruction_err_"):
+            self.__dict__.pop(name, None)
+        self._online, self._fitted = online, None
+        self.components_ = np.ascontiguousarray(online.W.T, dtype=X.dtype)
+        self.n_components_, self.n_steps_ = rank, online.blocks
+        return found
+
+    def _forget(self, samples: int, shares: NDArray) -> None:
+        """A fit begins anew. Later blocks continue from its components, with their shares of the data."""
+        self._online, self._fitted = None, (samples, np.asarray(shares, dtype=np.float64))
+        self.__dict__.pop("n_steps_", None)
+
+    def _threads(self) -> dict[str, Any]:
+        return {"threads": self.threads, "n_jobs": self.n_jobs}
 
     def inverse_transform(self, X: Any) -> Any:
         """Compute data from weights: their product with the components.
@@ -126,3 +155,9 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _after(components: NDArray, samples: int, shares: NDArray, block: int) -> tuple[int, NDArray, NDArray]:
+    """The state of a stream after a fit, which counts as so many blocks of the size of the next one."""
+    parts = np.asarray(components, dtype=np.float64) * (shares / max(shares.sum(), 1e-300))[:, None]
+    return max(samples // block, 1), np.asfortranarray(parts), parts.sum(axis=0)

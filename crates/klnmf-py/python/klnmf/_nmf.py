@@ -61,6 +61,8 @@ class KLNMF(Factors):
     warm_start : bool
         Start `fit` from the components of the last one, and add new ones if `n_components` has increased.
         W and H given to `fit_transform` take precedence.
+    forgetting : float
+        Least weight of a new block in `partial_fit`, from 0 to 1; see `klnmf.Online`.
     random_state : int, RandomState or None
         Seed. An int has the same effect as in `klnmf.factorize` and the program.
     threads : int, optional
@@ -93,6 +95,8 @@ class KLNMF(Factors):
     status_ : str
         Why `fit` ended.
     n_components_, n_features_in_ : int
+    n_steps_ : int
+        Number of blocks that `partial_fit` has learned from.
     feature_names_in_ : ndarray of str
 
     Examples
@@ -125,6 +129,7 @@ class KLNMF(Factors):
         time_limit: float | None = None,
         n_init: int = 1,
         warm_start: bool = False,
+        forgetting: float = 0.0,
         random_state: Any = None,
         threads: int | None = None,
         n_jobs: int | None = None,
@@ -141,6 +146,7 @@ class KLNMF(Factors):
         self.time_limit = time_limit
         self.n_init = n_init
         self.warm_start = warm_start
+        self.forgetting = forgetting
         self.random_state = random_state
         self.threads = threads
         self.n_jobs = n_jobs
@@ -190,6 +196,31 @@ class KLNMF(Factors):
         if self.tol > 0 and not found.converged:
             warn_of_limit(found, self.max_iter, self.tol)
         return found.H.T
+
+    def partial_fit(self, X: Any, y: Any = None) -> KLNMF:
+        """Learn from a block of samples, which is not kept.
+
+        Blocks may come from one pass over the data or from several. After `fit`, its components are
+        improved. `divergence_` and `gap_weights_` are then those of the block, for the components as they
+        were before it. `klnmf.Online` does the same for blocks with new features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The block.
+        y : ignored
+            Present for compatibility with scikit-learn.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate(X, reset=not hasattr(self, "components_"))
+        rank = getattr(self, "n_components_", None) or rank_of(X, self.n_components, None)
+        with turned("X", "H", "W"):
+            found = self._learn(X, rank)
+        self.divergence_, self.gap_weights_ = found.divergence, found.gap
+        return self
 
     def transform(self, X: Any) -> NDArray:
         """Find the best weights of X for the components.
@@ -267,6 +298,7 @@ class KLNMF(Factors):
         return grow(components.T, weights, rank, seed=self._seed())
 
     def _keep(self, found: Result) -> None:
+        self._forget(found.H.shape[1], found.H.sum(axis=1))
         self.components_ = found.W.T
         self.n_components_ = found.W.shape[1]
         self.divergence_ = found.divergence

@@ -44,6 +44,8 @@ class TopicModel(Factors):
         Time limit of `fit` in seconds.
     warm_start : bool
         Start `fit` from the topics of the last one.
+    forgetting : float
+        Least weight of a new block in `partial_fit`, from 0 to 1; see `klnmf.Online`.
     random_state : int, RandomState or None
         Seed. An int has the same effect as in `klnmf.topics` and the program.
     threads : int, optional
@@ -70,6 +72,8 @@ class TopicModel(Factors):
     status_ : str
         Why `fit` ended.
     n_components_, n_features_in_ : int
+    n_steps_ : int
+        Number of blocks that `partial_fit` has learned from.
     feature_names_in_ : ndarray of str
 
     Examples
@@ -98,6 +102,7 @@ class TopicModel(Factors):
         max_iter: int = 500,
         time_limit: float | None = None,
         warm_start: bool = False,
+        forgetting: float = 0.0,
         random_state: Any = None,
         threads: int | None = None,
         n_jobs: int | None = None,
@@ -113,6 +118,7 @@ class TopicModel(Factors):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.warm_start = warm_start
+        self.forgetting = forgetting
         self.random_state = random_state
         self.threads = threads
         self.n_jobs = n_jobs
@@ -153,6 +159,9 @@ class TopicModel(Factors):
             callback=self.callback,
             progress=self.progress,
         )
+        sizes = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
+        self._forget(X.shape[0], sizes @ found.weights)
+        self._words = float(sizes.sum())
         self.components_ = np.ascontiguousarray(found.topics, dtype=X.dtype)
         self.n_components_ = len(found.topics)
         self.perplexity_ = found.perplexity
@@ -164,6 +173,35 @@ class TopicModel(Factors):
             warn_of_limit(found, self.max_iter)
         warn_of_rows(found.unconverged, X.shape[0], self.weights_tol)
         return found.weights.astype(X.dtype)
+
+    def partial_fit(self, X: Any, y: Any = None) -> TopicModel:
+        """Learn from a block of documents, which is not kept.
+
+        Blocks may come from one pass over the corpus or from several. After `fit`, its topics are improved.
+        While topics are learned this way, the weights of documents have no pseudo-counts. Each topic gets
+        `word_prior` for every word, as in `fit`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Counts, documents × words.
+        y : ignored
+            Present for compatibility with scikit-learn.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate(X, reset=not hasattr(self, "components_"))
+        rank = getattr(self, "n_components_", None) or parts("n_components", self.n_components, X.shape)
+        self._learn(X, rank)
+        self.__dict__.pop("perplexity_", None)
+        self._words = getattr(self, "_words", 0.0) + float(X.sum())
+        _, counts, _ = self._online._native.state()
+        topics = counts * self._words + number("word_prior", self.word_prior)
+        topics /= np.maximum(topics.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        self.components_ = np.ascontiguousarray(topics, dtype=X.dtype)
+        return self
 
     def transform(self, X: Any) -> NDArray:
         """Find the best weights of documents for the topics, each to its optimality gap.

@@ -156,10 +156,15 @@ impl<T: Scalar> Decomposer<T> {
     /// Checks the dictionary W. `threads`: 0 for one per core. All decompositions use them.
     pub fn new(w: &Mat<T>, threads: usize) -> Result<Self> {
         check_factor("W", w, &w.col_sums())?;
-        let sums = w.row_sums();
-        let zero_rows = (0..w.rows()).filter(|&i| sums[i] == 0.0).collect();
+        Self::of_transposed(w.transpose(), threads)
+    }
+
+    /// Takes Wᵀ, which has been checked.
+    pub(crate) fn of_transposed(wt: Mat<T>, threads: usize) -> Result<Self> {
+        let zero = |i: &usize| wt.col(*i).iter().all(|w| *w == T::ZERO);
+        let zero_rows = (0..wt.cols()).filter(zero).collect();
         let layouts = [OnceLock::new(), OnceLock::new()];
-        Ok(Self { pool: Pool::new(threads)?, wt: w.transpose(), layouts, zero_rows })
+        Ok(Self { pool: Pool::new(threads)?, wt, layouts, zero_rows })
     }
 
     /// W laid out for blocks that gather some of its rows, or for blocks that use all of it.
