@@ -1,6 +1,6 @@
 //! Receivers of what a separation finds.
 
-use crate::Error;
+use crate::{Error, Frame};
 use klnmf::{Info, Mat};
 
 /// Receives the results of [`Separator::separate`](crate::Separator::separate) piece by piece, because they
@@ -21,6 +21,11 @@ pub trait Listener {
     fn frames(&mut self, v: &Mat<f64>, h: &Mat<f64>) -> Result<(), Self::Error> {
         let _ = (v, h);
         Ok(())
+    }
+
+    /// Receives what is known about the next frame, if frames are separated as they are heard.
+    fn heard(&mut self, frame: Frame) {
+        let _ = frame;
     }
 }
 

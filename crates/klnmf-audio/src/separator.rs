@@ -20,6 +20,10 @@ pub struct Separator {
     pub components: usize,
     /// Sources to group these into by the similarity of spectra and activations; none: one for each.
     pub sources: Option<usize>,
+    /// Separate every frame as it is heard, with components that learn from it. The number is the least weight
+    /// of a new frame, from 0 to 1: with more than 0, old frames are forgotten. Known sources learn, too, and
+    /// cannot be combined with new components.
+    pub online: Option<f64>,
     /// The solver for all components that are learned.
     pub solver: Solver,
     /// The tolerance, relative to the divergence where components are learned, else to the sum of a frame.
@@ -49,6 +53,7 @@ impl Default for Separator {
             per_source: 24,
             components: 0,
             sources: None,
+            online: None,
             solver: Solver::Auto,
             tol: None,
             max_iter: None,
@@ -129,6 +134,9 @@ impl Separator {
         watch: Watch<'_>,
         listener: &mut L,
     ) -> Result<Sources, L::Error> {
+        if self.online.is_some() {
+            return self.follow(mix, stft, known, watch, listener);
+        }
         if let Some(known) = known.filter(|_| self.components == 0) {
             return self.explain(mix, stft, known, watch, listener);
         }

@@ -16,6 +16,7 @@ use crate::{Block, Blocks, Error, Sound, Stft};
 use klnmf::Mat;
 use rayon::prelude::*;
 use realfft::num_complex::Complex;
+use std::borrow::Cow;
 
 /// Frames per block: enough for many threads, few enough for the cache.
 const BLOCK: usize = 64;
@@ -112,7 +113,13 @@ impl<'a> Splitter<'a> {
         }
         let sums = groups.iter().map(|_| (0..channels).map(|_| Sums::new(stft)).collect()).collect();
         let finished = vec![vec![Vec::new(); channels]; groups.len()];
-        Ok(Self { stft, model: Model { w, groups }, channels, frames: Vec::new(), sums, finished })
+        let model = Model { w: Cow::Borrowed(w), groups };
+        Ok(Self { stft, model, channels, frames: Vec::new(), sums, finished })
+    }
+
+    /// Replaces the components, for the frames that follow.
+    pub(crate) fn set(&mut self, w: Mat<f64>) {
+        self.model.w = Cow::Owned(w);
     }
 
     /// Splits the next block. Its weights are in `h`, components × frames column by column; `h` may be
@@ -163,7 +170,7 @@ impl<'a> Splitter<'a> {
 /// The masks of the sources, bins × frames each. They are not negative and add up to 1 in every entry.
 pub fn masks(w: &Mat<f64>, h: &Mat<f64>, groups: &[Vec<usize>]) -> Result<Vec<Mat<f64>>, Error> {
     check_model(w, h, groups)?;
-    let (model, bins) = (Model { w, groups }, w.rows());
+    let (model, bins) = (Model { w: Cow::Borrowed(w), groups }, w.rows());
     let mut column = vec![0.0; bins * groups.len()];
     let mut masks = vec![Mat::zeros(bins, h.cols()); groups.len()];
     for j in 0..h.cols() {
@@ -177,7 +184,7 @@ pub fn masks(w: &Mat<f64>, h: &Mat<f64>, groups: &[Vec<usize>]) -> Result<Vec<Ma
 
 /// A dictionary whose components belong to sources.
 struct Model<'a> {
-    w: &'a Mat<f64>,
+    w: Cow<'a, Mat<f64>>,
     groups: &'a [Vec<usize>],
 }
 

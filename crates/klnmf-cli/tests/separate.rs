@@ -59,6 +59,51 @@ fn known_sources_are_found_and_scored() {
     assert!(distance(&stems(&place, "half", &half), &mix) < 1e-6);
 }
 
+/// Every frame has a latency and a gap, the stems add up, and known spectra that adapt still separate.
+#[test]
+fn frames_are_separated_as_they_are_heard() {
+    let place = Place::new();
+    let [_, _, mix] = duo(&place);
+    let found = place.json("separate mix.wav --components 4 --online --out stems");
+    assert_eq!((found["mode"].as_str(), found["files"].as_array().unwrap().len()), (Some("online"), 4));
+    assert!(distance(&stems(&place, "stems", &found), &mix) < 1e-6);
+    let table = fs::read_to_string(place.path("stems/frames.csv")).unwrap();
+    let rows: Vec<Vec<f64>> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').map(|number| number.parse().unwrap()).collect())
+        .collect();
+    assert_eq!(rows.len() as u64, found["shape"][1].as_u64().unwrap());
+    assert!(rows.iter().all(|row| row[2] > 0.0 && row[4] >= 0.0 && row[5] <= 1e-2), "within the tolerance");
+    let sums = [3, 4].map(|column| rows.iter().map(|row| row[column]).sum::<f64>());
+    assert!((sums[0] / found["divergence"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+    assert!(found["latency"]["worst_ms"].as_f64() >= found["latency"]["median_ms"].as_f64());
+    // On other threads the same model, without the times; the folder of such a run can be replaced.
+    place.json("separate mix.wav --components 4 --online --threads 1 --out other");
+    let model = |folder: &str| fs::read(place.path(folder).join("model.npz")).unwrap();
+    assert!(model("stems") == model("other"));
+    place.json("separate mix.wav --components 4 --online --out stems --force");
+    let known = "--train flute=flute.wav --train bass=bass.wav --per-source 8";
+    let found = place.json(&format!(
+        "separate mix.wav {known} --online --evaluate flute.wav,bass.wav --taps 64 --out known"
+    ));
+    assert!(found["scores"]["median_si_sdr_improvement"].as_f64().unwrap() > 5.0, "{}", found["scores"]);
+    // Silence at the beginning, or nothing else.
+    let later: Vec<f64> = std::iter::repeat_n(0.0, 2000).chain(mix.channels[0].iter().copied()).collect();
+    for (name, channel) in [("later.wav", later), ("silent.wav", vec![0.0; 2000])] {
+        let sound = Sound::new(8000, vec![channel]).unwrap();
+        write_wav(&place.path(name), &sound, WavFormat::Float32).unwrap();
+        let found = place.json(&format!("separate {name} --components 3 --online --out {name}-stems"));
+        assert!(distance(&stems(&place, &format!("{name}-stems"), &found), &sound) < 1e-6);
+    }
+    place.fails(
+        &format!("separate mix.wav {known} -k 2 --online --out x"),
+        1,
+        &["--online", "one of the two"],
+    );
+    place.fails("separate mix.wav --online --forgetting 2 --out x", 1, &["--forgetting", "0 to 1"]);
+}
+
 #[test]
 fn the_demo_separates_five_instruments() {
     let place = Place::new();

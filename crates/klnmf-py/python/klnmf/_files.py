@@ -40,16 +40,22 @@ class Saved:
         overwrite : bool
             Replace an existing file. It stays as it is if the new one cannot be written in full.
         """
-        path = os.fspath(path)
-        if not path.endswith(".npz"):
-            raise ValueError(f"{path}: the result is a .npz file; give a name that ends in .npz")
-        if not overwrite and os.path.lexists(path):
-            raise FileExistsError(f"{path} exists: give another name, or overwrite=True")
+        path = new_file(path, overwrite)
         W, H, labels, facts, columns = self._model()
         names = tuple(None if each is None else [str(label) for label in each] for each in labels)
         text = json.dumps(_plain({**self.metadata, **facts}), ensure_ascii=False)
         numbers = [(name, np.asarray(column, float).tolist()) for name, column in columns.items()]
         _klnmf.write_model(path, W, H, text, names, numbers)
+
+
+def new_file(path: str | os.PathLike[str], overwrite: bool) -> str:
+    """The name of an .npz file that may be written."""
+    path = os.fspath(path)
+    if not path.endswith(".npz"):
+        raise ValueError(f"{path}: the result is a .npz file; give a name that ends in .npz")
+    if not overwrite and os.path.lexists(path):
+        raise FileExistsError(f"{path} exists: give another name, or overwrite=True")
+    return path
 
 
 def read(path: str | os.PathLike[str]) -> tuple[NDArray, NDArray, dict, tuple, dict]:

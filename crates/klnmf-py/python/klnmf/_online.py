@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from klnmf import _klnmf
 from klnmf._data import count, is_sparse, matrix, number
 from klnmf._data import threads as thread_count
-from klnmf._files import call_of
+from klnmf._files import call_of, new_file
 from klnmf._labels import Labels, labelled
 from klnmf._results import Decomposition
 
@@ -156,11 +156,7 @@ class Online:
         overwrite : bool
             Replace an existing file. It stays as it is if the new one cannot be written in full.
         """
-        path = os.fspath(path)
-        if not path.endswith(".npz"):
-            raise ValueError(f"{path}: the state is a .npz file; give a name that ends in .npz")
-        if not overwrite and os.path.lexists(path):
-            raise FileExistsError(f"{path} exists: give another name, or overwrite=True")
+        path = new_file(path, overwrite)
         blocks, parts, shares = self._native.state()
         forgetting, seed, tol, _ = self._settings
         facts = {"online": _FORMAT, "version": _klnmf.__version__, "blocks": blocks}

@@ -54,10 +54,10 @@ impl Separate {
         Ok(Material { name, mix, truth, training, notes })
     }
 
-    /// Opens the recording itself. If all sources are known it is read piece by piece, unless it is compared
+    /// Opens the recording itself. If all sources are known, or with --online, it is read piece by piece, unless it is compared
     /// with the true stems or resampled: both need whole signals.
     fn recording(&self, path: &Path) -> anyhow::Result<Recording> {
-        if self.explains() && self.evaluate.is_empty() {
+        if self.goes_along() && self.evaluate.is_empty() {
             let reader = Reader::open(path)?;
             if self.rate.is_none_or(|rate| rate == reader.rate()) {
                 return Ok(reader.into());

@@ -1,5 +1,6 @@
 //! `klnmf separate`: splits a recording into stems.
 
+mod frames;
 mod material;
 mod model;
 mod options;
@@ -61,7 +62,7 @@ impl Separate {
         let size = (stft.bins(), components);
         let mut results = Results::create(&folder, &files, &material.mix, size, self.format.wav(), whole)?;
         let frames = material.mix.promised().map_or(0, |samples| stft.frames(samples as usize));
-        let steps = if self.explains() { frames } else { separator.settings(true).max_iter };
+        let steps = if self.goes_along() { frames } else { separator.settings(true).max_iter };
         let bar = progress::bar(steps, self.output.quiet);
         let watch = |step: Progress<'_>| match step {
             Progress::Frames(done) => bar.set_position(done as u64),
@@ -74,7 +75,13 @@ impl Separate {
         let sources = separator.separate(&mut material.mix, &stft, known.as_ref(), &watch, &mut results)?;
         bar.finish_and_clear();
         let seconds = begun.elapsed().as_secs_f64();
-        let mode = if self.explains() { "supervised" } else { known.map_or("blind", |_| "semi") };
+        let mode = if self.online {
+            "online"
+        } else if self.explains() {
+            "supervised"
+        } else {
+            known.map_or("blind", |_| "semi")
+        };
         let stopped = sources.status == Status::Stopped;
 
         let clipped = results.finish_stems()?;

@@ -9,6 +9,7 @@ use std::path::Path;
 
 pub const MODEL: &str = "model.npz";
 pub const PICTURE: &str = "picture.svg";
+pub const FRAMES: &str = "frames.csv";
 pub const PAGE: &str = "index.html";
 
 /// The files that a run has written into a folder, by its model; none if it has no model of a separation.
@@ -19,7 +20,8 @@ pub fn written(folder: &Path) -> Vec<String> {
         return Vec::new();
     }
     let stems = facts["files"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    stems.chain([MODEL, PICTURE, PAGE]).map(str::to_owned).collect()
+    let frames = (facts["online"] == true).then_some(FRAMES);
+    stems.chain([MODEL, PICTURE, PAGE]).chain(frames).map(str::to_owned).collect()
 }
 
 /// Writes a dictionary as a model without weights: H is one column of ones.
@@ -78,7 +80,7 @@ pub fn write(
     facts: &Map<String, Value>,
 ) -> anyhow::Result<()> {
     let mut metadata = facts.clone();
-    ["seconds", "threads", "folder"].iter().for_each(|key| drop(metadata.remove(*key)));
+    ["seconds", "threads", "folder", "latency"].iter().for_each(|key| drop(metadata.remove(*key)));
     metadata.insert("kind".into(), json!("separation"));
     metadata.insert("klnmf".into(), json!(env!("CARGO_PKG_VERSION")));
     let mut parts = vec![String::new(); sources.w.cols()];

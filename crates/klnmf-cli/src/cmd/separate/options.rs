@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 /// source alone. Explaining the mix is then a convex problem with an optimality
 /// gap. --save stores the dictionaries, and --dictionary reuses them.
 /// Both (mode "semi"): known sources, and K components for the rest.
+/// Online: --online separates every frame as it comes and learns from it.
 ///
 /// Reads WAV, FLAC, OGG/Vorbis and MP3. Writes a WAV file for every stem,
 /// model.npz, picture.svg, and index.html with players to the folder of --out. The
@@ -33,6 +34,7 @@ Examples:
   klnmf separate song.wav --components 10
   klnmf separate duo.flac --train piano=piano.wav --train voice=voice.wav --save duo.npz --out duo
   klnmf separate other.mp3 --dictionary duo.npz --out other
+  klnmf separate song.wav --components 10 --online --forgetting 0.01
   klnmf separate --demo --out demo"
 )]
 pub struct Separate {
@@ -49,6 +51,13 @@ pub struct Separate {
     /// Number of sources to group the learned components into, by the similarity of spectra and activations
     #[arg(long, value_name = "N")]
     pub(super) sources: Option<usize>,
+    /// Separate frame by frame, as if the recording were heard now, with components that learn from every
+    /// frame; frames.csv has the latency and the gap of each
+    #[arg(long, conflicts_with_all = ["sources", "time_limit"])]
+    pub(super) online: bool,
+    /// Least weight of a new frame with --online, from 0 to 1; above 0, old frames are forgotten
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, requires = "online")]
+    pub(super) forgetting: f64,
     /// Name of a source and a recording of it alone, as NAME=FILE; may be repeated
     #[arg(long, value_name = "NAME=FILE", conflicts_with = "demo")]
     pub(super) train: Vec<String>,
@@ -161,6 +170,7 @@ impl Separate {
             per_source: self.per_source,
             components: self.free(),
             sources: self.sources,
+            online: self.online.then_some(self.forgetting),
             solver: self.solver,
             tol: self.tol,
             max_iter: self.max_iter,
@@ -181,6 +191,12 @@ impl Separate {
         klnmf::Settings { fixed, ..separator.settings(known) }.validate()?;
         if !self.train.is_empty() && self.per_source == 0 {
             bail!("--per-source 0: give at least 1");
+        }
+        if self.online && known && free > 0 {
+            bail!("--online with --components {free} and known sources: give one of the two");
+        }
+        if !(0.0..=1.0).contains(&self.forgetting) {
+            bail!("--forgetting {}: give a number from 0 to 1", self.forgetting);
         }
         if free == 0 && !known {
             bail!("--components 0: give at least 1");
@@ -216,6 +232,11 @@ impl Separate {
     /// Whether known sources alone explain the recording.
     pub(super) fn explains(&self) -> bool {
         self.knows() && self.free() == 0
+    }
+
+    /// Whether the recording is separated in one go from its beginning to its end.
+    pub(super) fn goes_along(&self) -> bool {
+        self.online || self.explains()
     }
 
     /// The transform for recordings with this rate.

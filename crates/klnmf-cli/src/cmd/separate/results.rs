@@ -2,11 +2,11 @@
 
 use super::scene::Scene;
 use super::told::Told;
-use super::{model, page, pictures};
+use super::{frames, model, page, pictures};
 use crate::new_folder::NewFolder;
 use crate::thumbnail::Thumbnail;
 use klnmf::Mat;
-use klnmf_audio::{Listener, Recording, WavFile, WavFormat};
+use klnmf_audio::{Frame, Listener, Recording, WavFile, WavFormat};
 use klnmf_io::{Spool, atomically};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
@@ -18,6 +18,8 @@ pub struct Results {
     pub stems: Vec<Stem>,
     /// Samples per channel of the stems.
     pub samples: usize,
+    /// What is known about each frame, with --online.
+    pub heard: Vec<Frame>,
     /// H.
     weights: Spool,
 }
@@ -49,6 +51,7 @@ impl Results {
             scene: Scene::new(bins, components),
             stems: files.iter().map(stem).collect::<anyhow::Result<_>>()?,
             samples: 0,
+            heard: Vec::new(),
             weights: Spool::beside(&folder.file("H"), components)?,
         })
     }
@@ -93,6 +96,10 @@ impl Results {
         let page = page::html(name, &self.scene.loudness, told, facts, &svg)?;
         atomically(&folder.file(model::PICTURE), |out| out.write_all(svg.as_bytes()))?;
         atomically(&folder.file(model::PAGE), |out| out.write_all(page.as_bytes()))?;
+        if !self.heard.is_empty() {
+            let table = frames::csv(&self.heard, facts);
+            atomically(&folder.file(model::FRAMES), |out| out.write_all(table.as_bytes()))?;
+        }
         model::write(&folder.file(model::MODEL), told.sources, &mut self.weights, facts)
     }
 }
@@ -107,6 +114,10 @@ impl Listener for Results {
     fn frames(&mut self, v: &Mat<f64>, h: &Mat<f64>) -> anyhow::Result<()> {
         self.scene.see(v, h);
         Ok(self.weights.push(h)?)
+    }
+
+    fn heard(&mut self, frame: Frame) {
+        self.heard.push(frame);
     }
 
     fn stems(&mut self, pieces: &[Vec<Vec<f64>>]) -> anyhow::Result<()> {

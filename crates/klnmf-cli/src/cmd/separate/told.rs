@@ -1,8 +1,8 @@
 //! The summary of a separation.
 
-use super::Separate;
 use super::results::Results;
 use super::score::Scores;
+use super::{Separate, frames};
 use crate::cmd::thread_count;
 use crate::summary;
 use klnmf_audio::{Recording, Sources, Stft};
@@ -31,7 +31,8 @@ impl Separate {
         let sources = told.sources;
         let object = json!({
             "mode": told.mode,
-            "solver": if self.explains() { "decompose" } else { self.solver.name() },
+            "online": self.online,
+            "solver": if self.goes_along() { "decompose" } else { self.solver.name() },
             "status": summary::status(sources.status),
             "iterations": sources.iterations,
             "seconds": seconds,
@@ -53,7 +54,12 @@ impl Separate {
             "scores": told.scores.map_or(Value::Null, Scores::json),
             "notes": told.notes,
         });
-        object.as_object().cloned().unwrap_or_default()
+        let mut facts = object.as_object().cloned().unwrap_or_default();
+        if self.online {
+            let hop = 1e3 * stft.hop() as f64 / f64::from(mix.rate());
+            facts.insert("latency".into(), frames::latency(&results.heard, hop));
+        }
+        facts
     }
 
     /// Prints the summary.
@@ -87,13 +93,17 @@ impl Separate {
                 sources.relative_gap,
                 number("seconds")
             );
+            if let Some(latency) = facts.get("latency") {
+                text += &frames::text(latency);
+            }
             if let Some(scores) = told.scores {
                 text += &scores.text();
             }
             text += &format!(
-                "results      {}: {} stems, model.npz, picture.svg, index.html\n",
+                "results      {}: {} stems, model.npz, picture.svg, index.html{}\n",
                 self.out().display(),
-                sources.names.len()
+                sources.names.len(),
+                if self.online { ", frames.csv" } else { "" }
             );
             text
         })
