@@ -57,6 +57,22 @@ fn a_round_has_as_many_steps_as_the_table_says() {
     }
 }
 
+/// The first step of `mue` has no history, and `fpa` begins with ten multiplicative updates.
+#[test]
+fn other_methods_begin_like_mu() {
+    let v = Random(2).counts(12, 15, 0.2, 9.0);
+    let of = |solver, update, max_iter| {
+        let settings = Settings { solver, update, max_iter, inner: Some(1), tol: 0.0, ..Settings::default() };
+        let found = factorize(&v, 3, &settings).unwrap();
+        (found.w, found.h)
+    };
+    assert_eq!(of(Solver::Mue, Update::H, 1), of(Solver::Mu, Update::H, 1));
+    for solver in [Solver::Fpa, Solver::Simplex] {
+        assert_eq!(of(solver, Update::Both, 10), of(Solver::Mu, Update::Both, 10));
+        assert_ne!(of(solver, Update::Both, 11), of(Solver::Mu, Update::Both, 11));
+    }
+}
+
 /// Starts from an H with zeros that a better H would not have.
 #[test]
 fn zeros_stay_where_the_table_says_so() {
