@@ -9,10 +9,11 @@ use crate::output::Target;
 use crate::source::Source;
 use crate::version::{self, VERSION};
 use crate::zipped;
-use klnmf::{Scalar, State};
+use klnmf::{Run, Scalar, State};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 const KIND: &str = "klnmf checkpoint";
 /// The layout of the file. It changes when older programs could not read it.
@@ -53,13 +54,50 @@ impl Checkpoint {
             return Some(format!("its rank is {}, not {rank}", self.rank()));
         }
         let changed = fingerprint != self.fingerprint;
-        changed.then(|| "the numbers of V, its storage or --precision have changed".to_owned())
+        changed.then(|| "the numbers of V, its storage or its precision have changed".to_owned())
     }
 }
 
 /// The hash of a matrix with its storage and precision, on which the bits of the result depend.
 pub fn fingerprint<T: Scalar>(hash: &str, sparse: bool) -> String {
     format!("{hash} {} {}", if sparse { "sparse" } else { "dense" }, T::NAME)
+}
+
+/// Writes the states of a run to one file, from time to time.
+pub struct Saver {
+    /// The file.
+    pub path: PathBuf,
+    /// The time between two writes.
+    pub every: Duration,
+    /// Rows and columns of V.
+    pub shape: (usize, usize),
+    /// The [`fingerprint`] of V.
+    pub fingerprint: String,
+    /// The parts that were given at the start.
+    pub given: usize,
+    /// Whether the first write may replace a file. Later ones replace our own.
+    pub replace: bool,
+    /// The time of the last write, or of the start.
+    pub last: Instant,
+}
+
+impl Saver {
+    /// Writes the state if it is time to, or if this is the end. It is called between two iterations, before
+    /// the end too, because the end scales the factors.
+    pub fn save<T: Scalar>(&mut self, run: &mut Run<'_, T>, end: bool) -> Result<(), Error> {
+        // A run with a higher limit does not pass through the state after a round that was cut short, so the
+        // state before it is stored.
+        let (cut_next, cut_last) = run.cut();
+        if cut_last || (!end && !cut_next && self.last.elapsed() < self.every) {
+            return Ok(());
+        }
+        self.last = Instant::now();
+        let (state, shape, given) = (run.state(), self.shape, self.given);
+        let checkpoint = Checkpoint { state, shape, fingerprint: self.fingerprint.clone(), given };
+        write_checkpoint(Target::new(&self.path, self.replace), &checkpoint)?;
+        self.replace = true;
+        Ok(())
+    }
 }
 
 /// Writes a checkpoint.
@@ -86,6 +124,11 @@ pub fn write_checkpoint<'p>(target: impl Into<Target<'p>>, checkpoint: &Checkpoi
     })
 }
 
+/// Whether the archive is one that [`write_checkpoint`] wrote.
+pub(crate) fn is_checkpoint(archive: &Archive) -> bool {
+    ["metadata", "numbers", "number_names"].into_iter().all(|name| archive.has(name))
+}
+
 /// Reads a checkpoint. One of a later version is refused.
 pub fn read_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
     read(path).map_err(|fault| fault.at(path))
@@ -95,7 +138,7 @@ fn read(path: &Path) -> Result<Checkpoint, Fault> {
     let none = || Fault::content("this is not a checkpoint: give a file that --checkpoint has written");
     let source = Source::new(path)?;
     let mut archive = Archive::open(&source)?;
-    if !archive.has("metadata") || !archive.has("numbers") {
+    if !is_checkpoint(&archive) {
         return Err(none());
     }
     let text = archive.in_array("metadata", |array| array.texts())?.concat();

@@ -1,6 +1,7 @@
 //! The element type of a numpy array, and its conversion from bytes.
 
 use crate::error::{Fault, quoted};
+use crate::number::rounded;
 use klnmf::Scalar;
 
 /// The kind of an element.
@@ -85,7 +86,7 @@ impl Dtype {
             (Kind::Uint, 8) => append!(u64, self, bytes, out, |x| T::from_f64(x as f64)),
             (Kind::Float, 2) => append!(u16, self, bytes, out, |x| T::from_f64(half(x))),
             (Kind::Float, 4) => append!(f32, self, bytes, out, |x| T::from_f64(f64::from(x))),
-            (Kind::Float, 8) => append!(f64, self, bytes, out, T::from_f64),
+            (Kind::Float, 8) => append!(f64, self, bytes, out, rounded::<T>),
             // `check_real` has already refused these.
             _ => {}
         }

@@ -3,6 +3,7 @@
 use crate::error::Fault;
 use crate::hdf5::{self, indices, numeric, pieces, reals, sides};
 use crate::memory::check_sparse;
+use crate::number::rounded;
 use crate::scipy::reserved;
 use crate::table::Stored;
 use hdf5_reader::Dataset;
@@ -63,7 +64,7 @@ impl Held {
     pub(crate) fn read<T: Scalar>(&self) -> Result<Stored<T>, Fault> {
         let mut val: Vec<T> = reserved(self.stored() as usize)?;
         pieces(&self.data, |range| {
-            val.extend(reals(&self.data, range)?.map(T::from_f64));
+            val.extend(reals(&self.data, range)?.map(rounded::<T>));
             Ok(())
         })?;
         let Some((order, idx, ptr)) = &self.sparse else {

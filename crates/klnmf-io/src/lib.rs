@@ -69,7 +69,7 @@ mod text;
 mod version;
 mod zipped;
 
-pub use checkpoint::{Checkpoint, fingerprint, read_checkpoint, write_checkpoint};
+pub use checkpoint::{Checkpoint, Saver, fingerprint, read_checkpoint, write_checkpoint};
 pub use convert::convert;
 pub use csv_name::harmless;
 pub use error::Error;
@@ -78,6 +78,7 @@ pub use hash::{DataHash, data_hash_text};
 pub use header::Facts;
 pub use model::{Model, read_metadata, read_model, write_model, write_spooled_model};
 pub use npy::write_npy;
+pub use number::rounded_to_zero;
 pub use output::{NewFile, Target, abandon_unfinished, atomically};
 pub use packed_lines::PackedLines;
 pub use spool::Spool;

@@ -3,7 +3,7 @@
 use crate::error::{Fault, quoted};
 use crate::lines::{Lines, line_ends, without_end};
 use crate::memory::check_sparse;
-use crate::number;
+use crate::number::{self, rounded};
 use crate::source::Source;
 use crate::table::{Stored, Table};
 use klnmf::{Mat, Order, Scalar, Sparse};
@@ -224,7 +224,7 @@ fn parse<T: Scalar>(text: &[u8], preamble: &Preamble) -> Parsed<T> {
                 (found, length)
             }
         };
-        entries.extend(found.map(|(i, j, value)| (i as u32, j as u32, T::from_f64(value))));
+        entries.extend(found.map(|(i, j, value)| (i as u32, j as u32, rounded(value))));
         (rest, number) = (&rest[length..], number + 1);
     }
     (entries, None)
@@ -307,9 +307,9 @@ fn dense<T: Scalar>(source: &Source, preamble: &Preamble) -> Result<Mat<T>, Faul
                 return Err(preamble.too_many(number));
             }
             seen += 1;
-            matrix[(i, j)] = T::from_f64(value);
+            matrix[(i, j)] = rounded(value);
             if preamble.symmetric {
-                matrix[(j, i)] = T::from_f64(value);
+                matrix[(j, i)] = rounded(value);
             }
             i += 1;
             if i == rows {

@@ -1,4 +1,24 @@
-//! Numbers in text.
+//! Numbers in text, and numbers in another precision.
+
+use klnmf::Scalar;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// A number in the precision of the matrix. It is noted if a positive one becomes zero.
+pub(crate) fn rounded<T: Scalar>(x: f64) -> T {
+    let y = T::from_f64(x);
+    if x > 0.0 && y == T::ZERO {
+        LOST.store(true, Ordering::Relaxed);
+    }
+    y
+}
+
+/// Whether positive entries were too small for the precision, and became zero, in what this process has read
+/// since the last call.
+pub fn rounded_to_zero() -> bool {
+    LOST.swap(false, Ordering::Relaxed)
+}
 
 /// A whole number without a sign.
 pub(crate) fn whole(text: &[u8]) -> Option<u64> {

@@ -7,6 +7,7 @@
 //! Some lines of a matrix are three such lists: their numbers of entries, the differences of the positions, and
 //! the values. Dense lines are their values.
 
+use crate::number::rounded;
 use klnmf::{LineBuffer, Scalar};
 
 /// Numbers in a group.
@@ -150,7 +151,7 @@ impl<'a> Input<'a> {
                 }
                 DOUBLE => {
                     let doubles = self.take(8 * now)?.as_chunks().0.iter();
-                    to.extend(doubles.map(|x| T::from_f64(f64::from_le_bytes(*x))));
+                    to.extend(doubles.map(|x| rounded(f64::from_le_bytes(*x))));
                 }
                 width => {
                     let group = self.group(width, now, &mut group)?.iter();

@@ -48,10 +48,11 @@ impl PackedLines {
         }
         let (units, mut bytes, seed) = (lines.div_ceil(together), Vec::new(), facts.seed(name) as u32);
         // A longer file need not be read.
-        let most = 8 * units as u64 + CHECKSUM as u64 + 1;
+        let size = (units as u64).checked_mul(8).filter(|size| *size < u64::MAX / 2).ok_or_else(damaged)?;
+        let most = size + CHECKSUM as u64 + 1;
         File::open(folder.join(format!("{name}.ends")))?.take(most).read_to_end(&mut bytes)?;
         let checksum = bytes.len().checked_sub(CHECKSUM).map(|at| bytes.split_off(at)).ok_or_else(damaged)?;
-        if crc(&bytes, seed).to_le_bytes()[..] != checksum || bytes.len() != 8 * units {
+        if crc(&bytes, seed).to_le_bytes()[..] != checksum || bytes.len() as u64 != size {
             return Err(damaged());
         }
         let ends: Vec<u64> = bytes.as_chunks().0.iter().map(|end| u64::from_le_bytes(*end)).collect();

@@ -10,7 +10,7 @@ use crate::lines::Lines;
 use crate::npy::{Array, Header};
 use crate::scipy::{self, Layout};
 use crate::source::Source;
-use crate::{anndata, hdf5, model, mtx, tenx, text};
+use crate::{anndata, checkpoint, hdf5, model, mtx, tenx, text};
 use std::path::Path;
 
 /// The result of [`peek`].
@@ -154,6 +154,8 @@ fn archive(source: &Source) -> Result<Summary, Fault> {
     }
     let of_content = if model::is_model(&archive) {
         of_model(&mut archive)?
+    } else if checkpoint::is_checkpoint(&archive) {
+        Summary { kind: "klnmf checkpoint".into(), ..Summary::default() }
     } else if scipy::is_sparse(&archive) {
         of_sparse(&mut archive)?
     } else {

@@ -4,7 +4,7 @@ use crate::error::{Error, Fault};
 use crate::folder::Folder;
 use crate::format::Format;
 use crate::source::Source;
-use crate::{anndata, archive, mtx, npy, tenx, text};
+use crate::{anndata, archive, mtx, npy, number, tenx, text};
 use klnmf::{Mat, Matrix, Scalar, Sparse};
 use std::path::Path;
 
@@ -75,7 +75,9 @@ pub fn read<T: Scalar>(path: &Path) -> Result<Table<T>, Error> {
 
 /// Reads a matrix, or another layer of an AnnData file instead of its X. `raw` stands for `raw/X`.
 pub fn read_layer<T: Scalar>(path: &Path, layer: Option<&str>) -> Result<Table<T>, Error> {
-    let table = match tenx::matrix_of(path) {
+    // What was read before does not count.
+    number::rounded_to_zero();
+    let mut table = match tenx::matrix_of(path) {
         _ if Folder::is_at(path) && layer.is_none() => {
             Folder::open(path)?.table().map_err(|fault| fault.at(path))?
         }
@@ -85,6 +87,10 @@ pub fn read_layer<T: Scalar>(path: &Path, layer: Option<&str>) -> Result<Table<T
     let (rows, cols) = (table.matrix.rows(), table.matrix.cols());
     if rows == 0 || cols == 0 {
         return Err(Error::matrix(path, klnmf::Error::Empty { rows, cols }));
+    }
+    // Arrays of text in numpy end their elements with zeros, so a name that ends in one would change there.
+    for name in table.row_names.iter_mut().chain(&mut table.col_names).flatten() {
+        name.truncate(name.trim_end_matches('\0').len());
     }
     Ok(table)
 }

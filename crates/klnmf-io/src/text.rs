@@ -10,7 +10,7 @@ use crate::csv_name::{harmless, original};
 use crate::error::{Error, Fault, quoted};
 use crate::format::Format;
 use crate::lines::{Lines, Piece, line_ends};
-use crate::number;
+use crate::number::{self, rounded};
 use crate::output::{Target, atomically};
 use crate::source::Source;
 use crate::table::{Stored, Table};
@@ -119,7 +119,7 @@ impl Shape {
             let usual = number::plain(text).filter(|(_, end)| text.get(*end).is_none_or(|b| *b == separator));
             let end = match usual {
                 Some((value, end)) if count > 0 || !self.named => {
-                    block.numbers.push(T::from_f64(value));
+                    block.numbers.push(rounded(value));
                     count += 1;
                     end
                 }
@@ -149,7 +149,7 @@ impl Shape {
         } else {
             let value = number::real(cell);
             let wrong = || (count as u64 + 1, not_a_number(cell, self.separator));
-            block.numbers.push(T::from_f64(value.ok_or_else(wrong)?));
+            block.numbers.push(rounded(value.ok_or_else(wrong)?));
         }
         Ok(count + 1)
     }

@@ -228,3 +228,12 @@ fn whole_or_nothing() {
     let nowhere = folder.join("none/a.klnmf");
     assert!(message(convert(&file.path, None, &nowhere, 1000)).starts_with("cannot write"));
 }
+
+/// Numpy's arrays of text end with zeros, so such names are read without them everywhere.
+#[test]
+fn names_that_end_in_zeros_survive() {
+    let file = temporary("a.csv", b",a\0\0,b\nx\0,1,2\n");
+    let found = read::<f64>(&file.path).unwrap();
+    assert_eq!((found.row_names.unwrap()[0].as_str(), found.col_names.unwrap()[0].as_str()), ("x", "a"));
+    same(&file.path, None, 1 << 20);
+}
