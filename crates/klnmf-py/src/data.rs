@@ -75,10 +75,15 @@ impl<'py, T: Element + Scalar> Lent<'py, T> {
     /// Calls `f` with a view of the memory, and fails if the memory has changed meanwhile. Beside the result
     /// is the hash of the matrix, as it is written in models.
     pub fn with<R>(&self, f: impl FnOnce(Matrix<'_, T>) -> PyResult<R>) -> PyResult<(R, String)> {
+        self.with_hash(|v, _| f(v))
+    }
+
+    /// The same, where `f` gets the hash too.
+    pub fn with_hash<R>(&self, f: impl FnOnce(Matrix<'_, T>, &str) -> PyResult<R>) -> PyResult<(R, String)> {
         self.view(|v| {
             let before = data_hash_text(v);
             // Numbers that change may break what the library relies on, and panic.
-            let result = catch_unwind(AssertUnwindSafe(|| f(v)));
+            let result = catch_unwind(AssertUnwindSafe(|| f(v, &before)));
             if let Ok(Err(exception)) = result {
                 return Err(exception);
             }

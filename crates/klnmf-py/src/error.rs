@@ -1,7 +1,7 @@
 //! The library's errors as Python exceptions, with the same text.
 
 use pyo3::PyErr;
-use pyo3::exceptions::{PyFileNotFoundError, PyMemoryError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError, PyMemoryError, PyOSError, PyValueError};
 
 /// Errors about numbers or settings become a `ValueError`.
 pub fn from_library(error: klnmf::Error) -> PyErr {
@@ -32,6 +32,9 @@ pub fn from_io(error: klnmf_io::Error) -> PyErr {
     match error {
         klnmf_io::Error::Read { why, .. } if why.kind() == std::io::ErrorKind::NotFound => {
             PyFileNotFoundError::new_err(text)
+        }
+        klnmf_io::Error::Write { why, .. } if why.kind() == std::io::ErrorKind::AlreadyExists => {
+            PyFileExistsError::new_err(text)
         }
         klnmf_io::Error::Read { .. } | klnmf_io::Error::Write { .. } => PyOSError::new_err(text),
         _ => PyValueError::new_err(text),

@@ -3,7 +3,7 @@
 use crate::data::{array, factor};
 use crate::error::{from_io, from_library};
 use klnmf::Scalar;
-use klnmf_io::Model;
+use klnmf_io::{Model, Target};
 use numpy::{Element, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -20,27 +20,30 @@ pub fn instruction_level() -> PyResult<&'static str> {
     klnmf::instruction_level().map_err(from_library)
 }
 
-/// Writes a model in the precision of W.
+/// Writes a model in the precision of W, over an existing file only if it may be replaced.
 #[pyfunction]
 pub fn write_model(
     py: Python<'_>,
     path: PathBuf,
+    replace: bool,
     w: &Bound<'_, PyAny>,
     h: &Bound<'_, PyAny>,
     metadata: String,
     names: Names,
     columns: Columns,
 ) -> PyResult<()> {
-    fn write<T: Element + Scalar>(py: Python<'_>, path: PathBuf, model: Model<T>) -> PyResult<()> {
-        py.detach(|| klnmf_io::write_model(&path, &model)).map_err(from_io)
+    fn write<T: Element + Scalar>(py: Python<'_>, target: Target<'_>, model: Model<T>) -> PyResult<()> {
+        py.detach(|| klnmf_io::write_model(target, &model)).map_err(from_io)
     }
+    // A file that appears during the work is not replaced either.
+    let target = Target::new(&path, replace);
     let (row_names, col_names, part_names) = names;
     if w.extract::<PyReadonlyArray2<'_, f32>>().is_ok() {
         let (w, h) = (factor::<f32>(w)?, factor(h)?);
-        write(py, path, Model { w, h, metadata, row_names, col_names, part_names, columns })
+        write(py, target, Model { w, h, metadata, row_names, col_names, part_names, columns })
     } else {
         let (w, h) = (factor::<f64>(w)?, factor(h)?);
-        write(py, path, Model { w, h, metadata, row_names, col_names, part_names, columns })
+        write(py, target, Model { w, h, metadata, row_names, col_names, part_names, columns })
     }
 }
 

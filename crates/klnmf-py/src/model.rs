@@ -1,14 +1,17 @@
 //! Factorisations and their gaps.
 
 use crate::data::{Data, Lent, array, factor};
-use crate::error::{from_library, setting};
+use crate::error::{from_io, from_library, setting};
 use crate::work::{self, Question, Stop};
-use klnmf::{Info, Init, Mat, Problem, Scalar, Settings, Solver, Update};
+use klnmf::{Info, Init, Mat, Problem, Run, Scalar, Settings, Solver, Update};
+use klnmf_io::{Checkpoint, Saver, read_checkpoint};
 use numpy::Element;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Iteration, seconds, divergence, gap_w, gap_h, sum, precision: the fields of Python's `Info`.
 type Facts = (usize, f64, f64, f64, f64, f64, &'static str);
@@ -39,12 +42,16 @@ pub enum Start<'py> {
     Given(Bound<'py, PyAny>, Bound<'py, PyAny>),
 }
 
-/// W, H, the facts, the trace, the status, the starts, the hash of V.
+/// The file of the checkpoint, the file to continue from, seconds between two writes.
+type Files = (Option<PathBuf>, Option<PathBuf>, f64);
+
+/// W, H, the facts, the trace, the status, the starts, why there is no checkpoint, the hash of V.
 #[pyfunction]
 pub fn factorize<'py>(
     py: Python<'py>,
     v: &Bound<'py, PyAny>,
-    start: Start<'py>,
+    start: Option<Start<'py>>,
+    files: Files,
     solver: &str,
     mixed: Option<bool>,
     update: &str,
@@ -61,8 +68,8 @@ pub fn factorize<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let stop = Stop::default();
     let (init, seed) = match &start {
-        Start::Named(_, how, seed) => (init_of(how)?, *seed),
-        Start::Given(..) => (Init::default(), 0),
+        Some(Start::Named(_, how, seed)) => (init_of(how)?, *seed),
+        Some(Start::Given(..)) | None => (Init::default(), 0),
     };
     let settings = Settings {
         init,
@@ -82,59 +89,134 @@ pub fn factorize<'py>(
         rho,
     };
     match Data::of(v)? {
-        Data::Single(v) => factorize_in(py, v, start, &settings, &stop, callback),
-        Data::Double(v) => factorize_in(py, v, start, &settings, &stop, callback),
+        Data::Single(v) => factorize_in(py, v, start, files, &settings, &stop, callback),
+        Data::Double(v) => factorize_in(py, v, start, files, &settings, &stop, callback),
+    }
+}
+
+/// A [`Start`] in the library's types, or a stored state.
+enum Begin<T> {
+    Rank(usize),
+    From(Mat<T>, Mat<T>),
+    /// With the rank that it must have.
+    State(Box<Checkpoint>, Option<usize>),
+}
+
+impl<T: Element + Scalar> Begin<T> {
+    fn new(start: Option<Start<'_>>, resume: Option<&Path>) -> PyResult<Self> {
+        match (start, resume) {
+            (start, Some(path)) => {
+                let rank = if let Some(Start::Named(rank, ..)) = start { Some(rank) } else { None };
+                Ok(Begin::State(Box::new(read_checkpoint(path).map_err(from_io)?), rank))
+            }
+            (Some(Start::Named(rank, ..)), None) => Ok(Begin::Rank(rank)),
+            (Some(Start::Given(w, h)), None) => Ok(Begin::From(factor(&w)?, factor(&h)?)),
+            (None, None) => Err(setting("init", "None", "a start or a checkpoint to resume is needed")),
+        }
+    }
+
+    /// Fails if a stored state belongs to another V.
+    fn check(&self, shape: (usize, usize), fingerprint: &str, path: Option<&Path>) -> PyResult<()> {
+        match (self, path) {
+            (Begin::State(stored, rank), Some(path)) => match stored.difference(shape, fingerprint, *rank) {
+                Some(what) => {
+                    Err(PyValueError::new_err(format!("cannot continue {}: {what}", path.display())))
+                }
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// The run, and the number of parts whose order is given: they can be followed.
+    fn run<'a>(
+        self,
+        problem: &'a Problem<'a, T>,
+        settings: &'a Settings,
+    ) -> klnmf::Result<(Run<'a, T>, usize)> {
+        match self {
+            Begin::Rank(rank) => {
+                let (w, h) = problem.init(rank, settings)?;
+                Ok((problem.run(w, h, settings)?, 0))
+            }
+            Begin::From(w, h) => {
+                let given = h.rows();
+                Ok((problem.run(w, h, settings)?, given))
+            }
+            Begin::State(stored, _) => Ok((problem.resume(&stored.state, settings)?, stored.given)),
+        }
+    }
+}
+
+/// Writes the states of a run. A failure does not end it, and is told afterwards.
+struct Keeper {
+    saver: Option<Saver>,
+    failure: Option<String>,
+}
+
+impl Keeper {
+    fn save<T: Scalar>(&mut self, run: &mut Run<'_, T>, now: bool) {
+        if let Some(Err(why)) = self.saver.as_mut().map(|saver| saver.save(run, now)) {
+            self.failure = Some(why.to_string());
+        }
     }
 }
 
 fn factorize_in<'py, T: Element + Scalar>(
     py: Python<'py>,
     v: Lent<'py, T>,
-    start: Start<'py>,
+    start: Option<Start<'py>>,
+    (checkpoint, resume, every): Files,
     settings: &Settings,
     stop: &Stop,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     settings.validate().map_err(from_library)?;
-    /// The same, with the factors in the library's types.
-    enum Begin<T> {
-        Rank(usize),
-        From(Mat<T>, Mat<T>),
-    }
-    let begin = match start {
-        Start::Named(rank, ..) => Begin::Rank(rank),
-        Start::Given(w, h) => Begin::From(factor::<T>(&w)?, factor::<T>(&h)?),
-    };
+    let begin = Begin::new(start, resume.as_deref())?;
+    let every = duration(Some(every))?.unwrap_or_default();
+    let path = checkpoint.or_else(|| resume.clone());
+    let replace = path == resume;
     let asked = callback.is_some();
     let mut trace: Vec<Numbers> = Vec::new();
-    let (found, hash) = v.with(|v| {
-        let kept = &mut trace;
+    let (found, hash) = v.with_hash(|v, hash| {
+        let (kept, shape) = (&mut trace, (v.rows(), v.cols()));
+        let fingerprint = klnmf_io::fingerprint::<T>(hash, v.is_sparse());
+        begin.check(shape, &fingerprint, resume.as_deref())?;
         work::run(
             py,
             stop,
             move |tell| {
                 let problem = Problem::new(v, settings.threads)?;
-                // A given start keeps its order, so that its parts can be followed.
-                let ((w, h), sort_from) = match begin {
-                    Begin::Rank(rank) => (problem.init(rank, settings)?, 0),
-                    Begin::From(w, h) => ((w, h), usize::MAX),
-                };
-                let first = problem.run(w, h, settings)?.sort_from(sort_from).to_end(|info| {
-                    kept.push(numbers(info));
-                    if asked { Question::ask(&tell, facts(info)) } else { ControlFlow::Continue(()) }
+                let (run, given) = begin.run(&problem, settings)?;
+                let last = Instant::now();
+                let saver = path.map(|path| Saver { path, every, shape, fingerprint, given, replace, last });
+                let mut keeper = Keeper { saver, failure: None };
+                let first = run.sort_from(given).to_end_with(|run| {
+                    let end = run.ended().is_some();
+                    keeper.save(run, end);
+                    if !run.shows() {
+                        return ControlFlow::Continue(());
+                    }
+                    kept.push(numbers(run.info()));
+                    if !asked || Question::ask(&tell, facts(run.info())).is_continue() {
+                        return ControlFlow::Continue(());
+                    }
+                    keeper.save(run, !end);
+                    ControlFlow::Break(())
                 })?;
-                problem.challenge(first, settings)
+                Ok((problem.challenge(first, settings)?, keeper.failure))
             },
             |py, question| {
                 callback.as_ref().map_or(Ok(()), |callback| question.pass_on::<Facts>(py, callback))
             },
         )
     })?;
-    let found = found.map_err(from_library)?;
+    let (found, failure) = found.map_err(from_library)?;
     let (status, info) = (found.status.name(), facts(&found.info));
     let starts: Vec<(u64, usize, f64, bool)> =
         found.starts.iter().map(|s| (s.seed, s.iterations, s.divergence, s.finished)).collect();
-    (array(py, found.w)?, array(py, found.h)?, info, trace, status, starts, hash).into_pyobject(py)
+    let (w, h) = (array(py, found.w)?, array(py, found.h)?);
+    (w, h, info, trace, status, starts, failure, hash).into_pyobject(py)
 }
 
 /// The start W, H.

@@ -207,3 +207,17 @@ def test_scanpy_data_in_a_file(adata, tmp_path):
     with pytest.raises(ValueError, match="adata.to_memory()"):
         klnmf.scanpy.nmf(backed, 3)
     backed.file.close()
+
+
+@pytest.mark.parametrize("init", [None, "random", "nndsvd"])
+def test_storage_does_not_matter(counts, init):
+    """Dense and sparse storage of the same data give the same answer, and `init=None` is scikit-learn's."""
+    from klnmf.sklearn import non_negative_factorization as nmf
+
+    how = {"n_components": 3, "init": init, "random_state": 0, "max_iter": 50, "tol": 0}
+    dense, sparse = nmf(counts.T, **how), nmf(sp.csr_matrix(counts.T), **how)
+    np.testing.assert_allclose(dense[0] @ dense[1], sparse[0] @ sparse[1], rtol=1e-6, atol=1e-9)
+    if init is None:
+        np.testing.assert_array_equal(dense[0], nmf(counts.T, **{**how, "init": "nndsvda"})[0])
+        wide = {**how, "n_components": 70}
+        np.testing.assert_array_equal(nmf(counts.T, **wide)[0], nmf(counts.T, **{**wide, "init": "random"})[0])

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent.parent
-PAGES = [HERE / "README.md", HERE.parent.parent / "docs" / "python.md"]
+ROOT = HERE.parent.parent
+PYTHON = r"^```python\n(.*?)^```"
+PAGES = [page for page in [HERE / "README.md", ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))] if page.exists()]
 
 
 def run(*arguments, cwd):
@@ -28,18 +30,10 @@ def test_example(example, tmp_path):
     run(example, cwd=tmp_path)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.exists()], ids=lambda path: path.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_page(page, tmp_path):
-    code = "\n".join(re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.M | re.S))
-    assert code
-    run("-c", code, cwd=tmp_path)
-
-
-def test_section_of_the_readme(tmp_path):
-    readme = HERE.parent.parent / "README.md"
-    if not readme.exists():
-        pytest.skip("outside the repository")
-    section = re.search(r"^## .*Python.*?\n(.*?)(?=^## |\Z)", readme.read_text(), re.M | re.S)
-    code = "\n".join(re.findall(r"^```python\n(.*?)^```", section[1], flags=re.M | re.S))
-    assert code
-    run("-c", code, cwd=tmp_path)
+    code = "\n".join(re.findall(PYTHON, page.read_text(), flags=re.M | re.S))
+    if code:
+        run("-c", code, cwd=tmp_path)
+    else:
+        assert "```python" not in page.read_text() and page.name != "README.md"

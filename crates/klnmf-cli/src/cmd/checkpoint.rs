@@ -5,7 +5,7 @@ use crate::outputs;
 use anyhow::bail;
 use clap::Args;
 use klnmf::{Run, Scalar};
-use klnmf_io::{Checkpoint, NewFile, Target};
+use klnmf_io::{Checkpoint, NewFile, Saver};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -77,47 +77,22 @@ impl Checkpoints {
     }
 
     /// The writer of a run whose result has `given` parts first.
-    pub fn saver<'a>(
-        &'a self,
+    pub fn saver(
+        &self,
         shape: (usize, usize),
         fingerprint: String,
         given: usize,
         force: bool,
-    ) -> Option<Saver<'a>> {
-        let (path, every, last) = (self.file()?, self.every, Instant::now());
-        let replace = force || self.resume.as_deref() == Some(path);
+    ) -> Option<Saver> {
+        let (path, every, last) = (self.file()?.to_owned(), self.every, Instant::now());
+        let replace = force || self.resume.as_ref() == Some(&path);
         Some(Saver { path, every, last, shape, fingerprint, given, replace })
     }
 }
 
-/// Writes the states of a run.
-pub struct Saver<'a> {
-    path: &'a Path,
-    every: Duration,
-    last: Instant,
-    shape: (usize, usize),
-    fingerprint: String,
-    given: usize,
-    /// Whether a file with this name may be replaced: with --force, or if it is our own.
-    replace: bool,
-}
-
-impl Saver<'_> {
-    /// Writes the state if it is time to, or if this is the end. A failure does not end the run: the model
-    /// can still be saved.
-    pub fn save<T: Scalar>(&mut self, run: &mut Run<'_, T>, end: bool) {
-        // A run with a higher limit does not pass through the state after a round that was cut short, so the
-        // state before it is stored.
-        let (cut_next, cut_last) = run.cut();
-        if cut_last || (!end && !cut_next && self.last.elapsed() < self.every) {
-            return;
-        }
-        let (state, shape, given) = (run.state(), self.shape, self.given);
-        let checkpoint = Checkpoint { state, shape, fingerprint: self.fingerprint.clone(), given };
-        match klnmf_io::write_checkpoint(Target::new(self.path, self.replace), &checkpoint) {
-            Ok(()) => self.replace = true,
-            Err(why) => complain(&format!("there is no new checkpoint: {why}")),
-        }
-        self.last = Instant::now();
+/// Writes the state if it is time to. A failure does not end the run: the model can still be saved.
+pub fn save<T: Scalar>(saver: &mut Option<Saver>, run: &mut Run<'_, T>, end: bool) {
+    if let Some(Err(why)) = saver.as_mut().map(|saver| saver.save(run, end)) {
+        complain(&format!("there is no new checkpoint: {why}"));
     }
 }

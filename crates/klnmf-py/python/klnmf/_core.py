@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -27,11 +28,12 @@ from klnmf._data import (
 )
 from klnmf._data import threads as thread_count
 from klnmf._decomposer import solve
-from klnmf._files import call_of
+from klnmf._files import call_of, checkpoint_files
 from klnmf._labels import Labelled, dictionary, labelled, matched
 from klnmf._memory import check_memory
 from klnmf._progress import watching
 from klnmf._results import Certificate, Decomposition, Info, Result, Start
+from klnmf._warn import warn
 
 TRACE = np.dtype([(name, "i8" if name == "iteration" else "f8") for name in Info._fields[:-2]])
 
@@ -57,6 +59,9 @@ def factorize(
     check_every: int | None = None,
     callback: Callable[[Info], Any] | None = None,
     progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    every: float = 60.0,
 ) -> Result:
     """Factor V into parts W and weights H, both non-negative, so that D(V‖WH) is small.
 
@@ -115,6 +120,15 @@ def factorize(
         work.
     progress : bool
         Show a bar (needs tqdm).
+    checkpoint : str or path, optional
+        File (.npz) for the state of the run, written from time to time, on Ctrl-C and at the end. It must not
+        exist, unless it is that of `resume`. It is the file of the program's `--checkpoint`.
+    resume : str or path, optional
+        Continue from a checkpoint of this function or of the program, to the same bits as a run that was never
+        stopped. V, `solver` and its settings must be the same; limits and `tol` may differ, and `init` and
+        `seed` have no effect any more. Without `checkpoint`, this file is updated.
+    every : float
+        Seconds between two writes of the checkpoint.
 
     Returns
     -------
@@ -139,10 +153,14 @@ def factorize(
         init, names = (W.matrix, H.matrix), W.columns
     V = matrix(V)
     workers = thread_count(threads, n_jobs)
-    start = _start(V, rank, init, count("seed", seed), workers)
+    files = checkpoint_files(checkpoint, resume, every)
+    if resume is None:
+        start = _start(V, rank, init, count("seed", seed), workers)
+    else:
+        start = None if rank is None else (parts("rank", rank, V.shape), "random", 0)
     starts = count("starts", starts)
-    if starts > 1 and not isinstance(init, str):
-        raise ValueError(f"starts = {starts}: a given start is one start; leave out init, or starts")
+    if starts > 1 and (resume is not None or not isinstance(init, str)):
+        raise ValueError(f"starts = {starts}: a given start is one start; leave out init and resume, or starts")
     max_iter = count("max_iter", max_iter)
 
     def say(info: Info) -> str:
@@ -150,9 +168,10 @@ def factorize(
 
     make = partial(Info, update=update)
     with watching(make, callback, progress, max_iter, say) as hear:
-        W, H, facts, trace, status, ends, data = _klnmf.factorize(
+        W, H, facts, trace, status, ends, failure, data = _klnmf.factorize(
             V,
             start,
+            files,
             word("solver", solver),
             mixed,
             word("update", update),
@@ -167,6 +186,8 @@ def factorize(
             starts,
             hear,
         )
+    if failure:
+        warn(f"there is no new checkpoint: {failure}", RuntimeWarning)
     about = {"call": call, "seed": seed, "solver": solver, "tol": tol, "data_hash": data}
     trace = np.array(trace, TRACE)
     ends = tuple(Start(*end) for end in ends)

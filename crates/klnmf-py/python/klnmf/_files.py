@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klnmf import _klnmf
+from klnmf._data import number
 
 # The program's words for a status.
 _STATUS = {"iteration limit": "iteration_limit", "time limit": "time_limit", "stopped": "interrupted"}
@@ -45,17 +46,35 @@ class Saved:
         names = tuple(None if each is None else [str(label) for label in each] for each in labels)
         text = json.dumps(_plain({**self.metadata, **facts}), ensure_ascii=False)
         numbers = [(name, np.asarray(column, float).tolist()) for name, column in columns.items()]
-        _klnmf.write_model(path, W, H, text, names, numbers)
+        _klnmf.write_model(path, overwrite, W, H, text, names, numbers)
+
+
+def npz_name(path: str | os.PathLike[str], what: str) -> str:
+    """The name of a file that must be a .npz file."""
+    name = os.fspath(path)
+    if not name.endswith(".npz"):
+        raise ValueError(f"{name}: the {what} is a .npz file; give a name that ends in .npz")
+    return name
+
+
+def checkpoint_files(checkpoint: Any, resume: Any, every: float) -> tuple[str | None, str | None, float]:
+    """The file to write, the file to continue from, and the seconds between two writes."""
+    old = None if resume is None else os.fspath(resume)
+    new = None if checkpoint is None else npz_name(checkpoint, "checkpoint")
+    if new is not None and new != old and os.path.lexists(new):
+        raise FileExistsError(f"{new} exists: continue from it with resume, or give another name")
+    folder = os.path.dirname(new or "") or "."
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"{folder} is not a folder: make it, or give another name for the checkpoint")
+    return new, old, number("every", every)
 
 
 def new_file(path: str | os.PathLike[str], overwrite: bool) -> str:
     """The name of an .npz file that may be written."""
-    path = os.fspath(path)
-    if not path.endswith(".npz"):
-        raise ValueError(f"{path}: the result is a .npz file; give a name that ends in .npz")
-    if not overwrite and os.path.lexists(path):
-        raise FileExistsError(f"{path} exists: give another name, or overwrite=True")
-    return path
+    name = npz_name(path, "result")
+    if not overwrite and os.path.lexists(name):
+        raise FileExistsError(f"{name} exists: give another name, or overwrite=True")
+    return name
 
 
 def read(path: str | os.PathLike[str]) -> tuple[NDArray, NDArray, dict, tuple, dict]:

@@ -20,6 +20,7 @@ _Names = tuple[list[str] | None, list[str] | None, list[str] | None]
 def instruction_level() -> str: ...
 def write_model(
     path: str,
+    replace: bool,
     w: NDArray,
     h: NDArray,
     metadata: str,
@@ -30,7 +31,8 @@ def read_model(path: str) -> tuple[NDArray, NDArray, str, _Names, list[tuple[str
 def solvers() -> list[tuple[str, str]]: ...
 def factorize(
     v: Any,
-    start: tuple[int, str, int] | tuple[NDArray, NDArray],
+    start: tuple[int, str, int] | tuple[NDArray, NDArray] | None,
+    files: tuple[str | None, str | None, float],
     solver: str,
     mixed: bool | None,
     update: str,
@@ -44,7 +46,9 @@ def factorize(
     rho: float | None,
     starts: int,
     callback: Callable[..., bool] | None,
-) -> tuple[NDArray, NDArray, _Facts, list[_Numbers], str, list[tuple[int, int, float, bool]], str]: ...
+) -> tuple[
+    NDArray, NDArray, _Facts, list[_Numbers], str, list[tuple[int, int, float, bool]], str | None, str
+]: ...
 def init(v: Any, rank: int, how: str, seed: int, threads: int) -> tuple[NDArray, NDArray]: ...
 def certificate(v: Any, w: NDArray, h: NDArray, threads: int) -> tuple[float, float, float]: ...
 def grow(w: NDArray, h: NDArray, rank: int, seed: int) -> tuple[NDArray, NDArray]: ...

@@ -55,15 +55,12 @@ def load(path: str | os.PathLike[str]) -> Result | Decomposition | Topics:
             **about,
         )
     if "gap" in columns:
-        gaps = columns["gap"]
-        # The sums of W·H are those of the data at the optimum.
-        within = gaps <= _number(facts, "tol") * (W @ H).sum(axis=0)
         return Decomposition(
             H=H,
             divergences=columns["divergence"],
-            gaps=gaps,
+            gaps=columns["gap"],
             iterations=columns["iterations"].astype(np.int64),
-            columns_converged=columns.get("converged", within | (facts.get("unconverged") == 0)).astype(bool),
+            columns_converged=columns["converged"].astype(bool),
             status=status,
             W=W,
             **about,
