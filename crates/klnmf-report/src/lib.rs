@@ -10,8 +10,10 @@
 //! ```
 
 pub mod chart;
+mod heat;
 pub mod html;
 pub mod panels;
+mod parts;
 pub mod picture;
 mod report;
 

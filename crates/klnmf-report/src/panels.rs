@@ -106,6 +106,34 @@ impl Panels {
         self.y += IMAGE + 8.0;
     }
 
+    /// Writes the range of frequencies beside the image that was drawn last, from 0 at the bottom.
+    pub fn frequencies(&mut self, hertz: f64) {
+        let (x, bottom) = (LABEL - 8.0, self.y - 10.0);
+        for (y, text) in [(bottom - IMAGE + 12.0, kilohertz(hertz)), (bottom, "0 kHz".into())] {
+            let _ = write!(self.body, "<text x=\"{x}\" y=\"{y:.0}\" text-anchor=\"end\">{text}</text>");
+        }
+    }
+
+    /// Draws a scale for each panel above: marks from 0 to `end`, and the unit at the last one.
+    pub fn scales(&mut self, scales: &[(Span, f64, &str)]) {
+        for (span, end, unit) in scales {
+            let marks = marks(*end, (span.width / 70.0) as usize);
+            for (n, mark) in marks.iter().enumerate() {
+                let (x, y) = (span.x + span.width * mark / end, self.y);
+                let unit = if n + 1 == marks.len() { format!(" {unit}") } else { String::new() };
+                // At the right edge there is no room for half of the text.
+                let anchor = if span.x + span.width - x < 20.0 { "end" } else { "middle" };
+                let _ = write!(
+                    self.body,
+                    "<path class=\"tick\" d=\"M{x:.1} {y:.1}v4\"/><text x=\"{x:.1}\" y=\"{:.1}\" \
+                     text-anchor=\"{anchor}\">{mark}{unit}</text>",
+                    y + 14.0
+                );
+            }
+        }
+        self.y += 22.0;
+    }
+
     /// Draws two curves side by side on one line.
     pub fn curves(&mut self, name: &str, curves: [(Span, &[f64]); 2], colour: usize) {
         self.label(name, ROW);
@@ -164,14 +192,31 @@ impl Panels {
              aria-label=\"{}\"><style>\
              text{{font:11px system-ui,sans-serif;fill:#63656e}}.w0{{fill:#5b5d66}}.w1{{fill:#2f74b5}}\
              .w2{{fill:#c05a12}}\
-             .w3{{fill:#2b8a4b}}.w4{{fill:#8a4fb0}}.w5{{fill:#a3801a}}image{{image-rendering:auto}}\
+             .tick{{stroke:#63656e}}.w3{{fill:#2b8a4b}}.w4{{fill:#8a4fb0}}.w5{{fill:#a3801a}}image{{image-rendering:auto}}\
              @media(prefers-color-scheme:dark){{text{{fill:#a2a4ae}}.w0{{fill:#b4b6c0}}.w1{{fill:#74a9e2}}\
              .w2{{fill:#e7a15a}}\
-             .w3{{fill:#7fc98f}}.w4{{fill:#c49be0}}.w5{{fill:#d8bf5f}}}}</style>{}</svg>\n",
+             .tick{{stroke:#a2a4ae}}.w3{{fill:#7fc98f}}.w4{{fill:#c49be0}}.w5{{fill:#d8bf5f}}}}</style>{}</svg>\n",
             escape(description),
             self.body
         )
     }
+}
+
+fn kilohertz(hertz: f64) -> String {
+    format!("{} kHz", (hertz / 100.0).round() / 10.0)
+}
+
+/// At most so many round numbers from 0 to `end`, at equal distances of 1, 2 or 5 times a power of ten.
+fn marks(end: f64, most: usize) -> Vec<f64> {
+    if !(end > 0.0 && end.is_finite()) {
+        return Vec::new();
+    }
+    let least = end / most.max(2) as f64;
+    let exponent = least.log10().floor() as i32;
+    // Whole powers are multiplied or divided by, so that 0.3 is written as 0.3.
+    let times = |n: f64| if exponent < 0 { n / 10f64.powi(-exponent) } else { n * 10f64.powi(exponent) };
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| times(*step) >= least).unwrap_or(10.0);
+    (0..).map(|n| times(n as f64 * step)).take_while(|mark| *mark <= end).collect()
 }
 
 /// Splits a signal into at most `columns` pieces: the lowest and the highest sample of each, zero included.
@@ -200,6 +245,26 @@ pub fn decibels(v: &Mat<f64>, most: (usize, usize)) -> Mat<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_are_round() {
+        assert_eq!(marks(10.0, 5), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(marks(0.7, 8), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]);
+        assert_eq!(marks(137.0, 4), [0.0, 50.0, 100.0]);
+        assert!(marks(0.0, 5).is_empty() && marks(f64::NAN, 5).is_empty());
+        for end in [1e-3, 0.04, 1.0, 3.3, 59.0, 7261.5, 1e6] {
+            let marks = marks(end, 8);
+            assert!((3..=10).contains(&marks.len()) && marks.iter().all(|mark| mark.to_string().len() < 8));
+        }
+    }
+
+    #[test]
+    fn scales_have_units() {
+        let mut panels = Panels::new();
+        panels.scales(&[(Span::ALL, 12.0, "s")]);
+        panels.frequencies(8000.0);
+        assert!(panels.body.contains(">12 s<") && panels.body.contains(">8 kHz<"), "{}", panels.body);
+    }
 
     #[test]
     fn a_steady_wave_is_drawn_without_gaps() {

@@ -1,10 +1,10 @@
 //! The HTML report of a factorisation: one self-contained file.
 
 use crate::chart::{self, Chart, Line};
-use crate::html;
+use crate::{heat, html, parts};
 use klnmf::{Info, Scalar, Solution};
 use klnmf_io::{Table, Target};
-use minijinja::{Value as Jinja, context};
+use minijinja::context;
 use serde_json::{Map, Value};
 use std::io::Write;
 use std::path::Path;
@@ -13,6 +13,8 @@ use std::path::Path;
 pub struct Report<'a, T> {
     /// The file that was factorised.
     pub input: &'a Path,
+    /// The command that made it.
+    pub command: &'a str,
     /// Its matrix and names.
     pub table: &'a Table<T>,
     /// The factors.
@@ -23,9 +25,10 @@ pub struct Report<'a, T> {
     pub facts: &'a Map<String, Value>,
 }
 
-/// The largest number of parts, and of rows of a part, that are shown.
+/// The largest number of parts that are shown.
 const MOST_PARTS: usize = 100;
-const ROWS: usize = 8;
+/// What is needed to repeat a run to the same bits.
+const REPEAT: [&str; 3] = ["version", "seed", "data_hash"];
 
 impl<T: Scalar> Report<'_, T> {
     /// Writes the page.
@@ -38,19 +41,47 @@ impl<T: Scalar> Report<'_, T> {
     }
 
     fn page(&self) -> anyhow::Result<String> {
-        let facts: Vec<[String; 2]> =
-            self.facts.iter().map(|(key, value)| [key.clone(), plain(value)]).collect();
-        let parts = self.parts();
+        let named = |(key, value): (&String, &Value)| [key.replace('_', " "), plain(value)];
+        let (repeat, facts): (Vec<_>, Vec<_>) =
+            self.facts.iter().partition(|(key, _)| REPEAT.contains(&key.as_str()));
+        let level = klnmf::instruction_level().unwrap_or_default().to_owned();
+        let repeat = repeat.into_iter().map(named).chain([["instruction level".to_owned(), level]]);
+        let order = self.order();
+        let names = self.table.row_names.as_deref();
+        let shown = parts::Parts::new(&self.solution.w, names);
+        let total: f64 = self.solution.h.row_sums().iter().sum();
+        let cards: Vec<_> = order
+            .iter()
+            .map(|&(k, share)| {
+                let share = format!("{:.1}", if total > 0.0 { 100.0 * share / total } else { 0.0 });
+                context! { number => k + 1, share, picture => shown.picture(k), rows => shown.largest(k) }
+            })
+            .collect();
+        let ranks: Vec<usize> = order.iter().map(|(k, _)| *k).collect();
+        let samples = self.table.col_names.as_deref();
         let values = context! {
-            input => self.input.display().to_string(),
+            name => self.input.file_name().unwrap_or(self.input.as_os_str()).to_string_lossy(),
             verdict => self.verdict(),
-            facts,
+            facts => facts.into_iter().map(named).collect::<Vec<_>>(),
+            repeat => repeat.collect::<Vec<_>>(),
+            command => self.command,
             chart => self.chart(),
             chart_style => chart::style(),
-            hidden => self.solution.h.rows() - parts.len(),
-            parts,
+            about_parts => shown.about(),
+            hidden => self.solution.h.rows() - cards.len(),
+            parts => cards,
+            heat => heat::map(&self.solution.h, &ranks, samples),
+            about_heat => heat::about(self.solution.h.cols(), samples.is_some()),
         };
         Ok(html::render("report.html", include_str!("report.html"), values)?)
+    }
+
+    /// The parts to show with their sums of weights, the largest first.
+    fn order(&self) -> Vec<(usize, f64)> {
+        let mut order: Vec<(usize, f64)> = self.solution.h.row_sums().into_iter().enumerate().collect();
+        order.sort_by(|a, b| b.1.total_cmp(&a.1));
+        order.truncate(MOST_PARTS);
+        order
     }
 
     fn verdict(&self) -> String {
@@ -87,37 +118,6 @@ impl<T: Scalar> Report<'_, T> {
             line("gap of H", &|i| i.gap_h),
         ];
         Chart { x_label: "iterations", y_label: "divergence and gaps", lines, ..Chart::default() }.svg()
-    }
-
-    /// The parts sorted by their share of the total, each with its largest rows.
-    fn parts(&self) -> Vec<Jinja> {
-        let shares = self.solution.h.row_sums();
-        let total: f64 = shares.iter().sum();
-        let mut order: Vec<usize> = (0..shares.len()).collect();
-        order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
-        order.truncate(MOST_PARTS);
-        let share = |k: usize| if total > 0.0 { 100.0 * shares[k] / total } else { 0.0 };
-        order
-            .iter()
-            .map(|&k| context! { number => k + 1, share => format!("{:.1}", share(k)), rows => self.rows(k) })
-            .collect()
-    }
-
-    fn rows(&self, part: usize) -> Vec<Jinja> {
-        let column: Vec<f64> = self.solution.w.col(part).iter().map(|x| x.to_f64()).collect();
-        let mut order: Vec<usize> = (0..column.len()).collect();
-        order.sort_by(|&a, &b| column[b].total_cmp(&column[a]));
-        let most = order.first().map_or(0.0, |&i| column[i]);
-        let shown = order.iter().take(ROWS).filter(|&&i| column[i] > 0.0);
-        let name = |i: usize| {
-            self.table.row_names.as_ref().map_or_else(|| format!("row {i}"), |names| names[i].clone())
-        };
-        shown
-            .map(|&i| {
-                let width = format!("{:.1}", 100.0 * column[i] / most);
-                context! { name => name(i), width, value => format!("{:.4}", column[i]) }
-            })
-            .collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod told;
 
-use super::checkpoint::Checkpoints;
+use super::checkpoint::{self, Checkpoints};
 use super::{Data, Output, Precision, metadata, note_rank, parse_seconds, solvers, thread_count, trace};
 use crate::disk::{self, Source};
 use crate::{input, interrupt, outputs, progress, summary};
@@ -173,7 +173,7 @@ impl Factorize {
             let stop = interrupt::flag().load(Ordering::Relaxed);
             // A state from lines that could not be read is worthless, and the run ends with an error.
             if problem.check().is_ok() {
-                saver.iter_mut().for_each(|saver| saver.save(run, stop || run.ended().is_some()));
+                checkpoint::save(&mut saver, run, stop || run.ended().is_some());
             }
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -338,8 +338,8 @@ impl Factorize {
         if let Some(path) = &self.trace {
             trace::write(self.target(path), trace)?;
         }
-        if let Some(path) = &self.report {
-            Report { input: &self.data.path, table, solution, trace, facts }.write(self.target(path))?;
+        if let (Some(path), input) = (&self.report, &self.data.path) {
+            Report { input, command, table, solution, trace, facts }.write(self.target(path))?;
         }
         Ok(())
     }

@@ -10,22 +10,26 @@ use klnmf_report::panels::{LABEL, Panels, Span, WIDTH};
 /// The largest number of components that are drawn.
 const MOST_ROWS: usize = 24;
 
-/// Draws everything.
-pub fn svg(results: &Results, sources: &Sources) -> String {
+/// Draws everything, for a recording of so many samples per second.
+pub fn svg(results: &Results, sources: &Sources, rate: f64) -> String {
     let scene = &results.scene;
+    let seconds = scene.samples as f64 / rate.max(1.0);
     let mut panels = Panels::new();
     let peak = scene.peak.max(1e-12);
     panels.wave("recording", &swings(&scene.wave), peak, 0);
     panels.image("spectrogram, dB", &matrix(&scene.spectrogram));
-    model(&mut panels, scene, sources);
+    panels.frequencies(rate / 2.0);
+    panels.scales(&[(Span::ALL, seconds, "s")]);
+    model(&mut panels, scene, sources, (rate, seconds));
     for (n, (name, stem)) in sources.names.iter().zip(&results.stems).enumerate().take(MOST_ROWS) {
         panels.wave(name, &swings(&stem.wave), peak, n + 1);
     }
+    panels.scales(&[(Span::ALL, seconds, "s")]);
     panels.finish("the recording, its spectrogram, spectra and activations, and the stems")
 }
 
 /// Draws the loudest components of every source: the spectrum on the left, the activation on the right.
-fn model(panels: &mut Panels, scene: &Scene, sources: &Sources) {
+fn model(panels: &mut Panels, scene: &Scene, sources: &Sources, (rate, seconds): (f64, f64)) {
     let (left, gap) = (220.0, 16.0);
     let spans =
         [Span { x: LABEL, width: left }, Span { x: LABEL + left + gap, width: WIDTH - LABEL - left - gap }];
@@ -45,6 +49,7 @@ fn model(panels: &mut Panels, scene: &Scene, sources: &Sources) {
         let activation = scene.activations.row(k);
         panels.curves(&name, [(spans[0], &spectrum), (spans[1], &activation)], s + 1);
     }
+    panels.scales(&[(spans[0], rate / 2000.0, "kHz"), (spans[1], seconds, "s")]);
     panels.skip(8.0);
 }
 

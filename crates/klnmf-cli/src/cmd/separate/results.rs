@@ -92,7 +92,7 @@ impl Results {
         told: &Told<'_>,
         facts: &Map<String, Value>,
     ) -> anyhow::Result<()> {
-        let svg = pictures::svg(&self, told.sources);
+        let svg = pictures::svg(&self, told.sources, facts["rate"].as_f64().unwrap_or_default());
         let page = page::html(name, &self.scene.loudness, told, facts, &svg)?;
         atomically(&folder.file(model::PICTURE), |out| out.write_all(svg.as_bytes()))?;
         atomically(&folder.file(model::PAGE), |out| out.write_all(page.as_bytes()))?;
