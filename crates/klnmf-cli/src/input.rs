@@ -1,6 +1,6 @@
 //! What a verb does before its work: read V, and check that the work can succeed.
 
-use crate::cmd::{Data, thread_count};
+use crate::cmd::{Data, complain, thread_count};
 use crate::summary::bytes;
 use anyhow::bail;
 use klnmf::{Matrix, Scalar};
@@ -26,6 +26,13 @@ pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {
             _ => String::new(),
         };
         bail!("{}{hint}", Error::matrix(&data.path, why));
+    }
+    if klnmf_io::rounded_to_zero() {
+        complain(&format!(
+            "warning: {}: positive entries that are too small for f32 become 0: use --precision f64, or \
+             multiply V by a constant",
+            data.path.display()
+        ));
     }
     data.names.apply(&data.path, &mut table)?;
     Ok(if data.transpose { table.transpose() } else { table })

@@ -386,3 +386,47 @@ fn ctrl_c_saves_the_model_so_far() {
     assert!(found["iterations"].as_u64().unwrap() > 0);
     assert_eq!(read_model::<f64>(&place.path("saved.npz")).unwrap().w.cols(), 20);
 }
+
+/// The page is about the file: its name, parts as its data suggest, weights with names, and how to repeat it.
+#[test]
+fn the_report_shows_parts_weights_and_the_command() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("in")).unwrap();
+    place.write("in/v.csv", counts_csv(20, 30));
+    let page = |line: &str| {
+        place.ok(&format!("{line} --report r.html --force --quiet --out m.npz"));
+        // The template writes a slash like this.
+        std::fs::read_to_string(place.path("r.html")).unwrap().replace("&#x2f;", "/")
+    };
+    let named = page("factorize in/v.csv --rank 3 --seed 5");
+    assert!(named.contains("<title>v.csv:") && named.contains("<h1>v.csv</h1>"), "the file's name");
+    assert!(named.contains("class=\"bars\"") && named.contains("feature19"), "bars with names");
+    assert!(
+        named.contains("class=\"heat\"")
+            && named.contains(">sample7</text>")
+            && named.contains(">part 3</text>")
+    );
+    assert!(named.contains("gap of W") && named.contains("gap of H"));
+    let hash = place.json("info in/v.csv")["data_hash"].as_str().unwrap().to_owned();
+    let level = klnmf::instruction_level().unwrap();
+    for words in ["klnmf factorize in/v.csv --rank 3 --seed 5", env!("CARGO_PKG_VERSION"), &hash, level] {
+        assert!(named.contains(words), "{words}");
+    }
+    let v = klnmf::Mat::<f64>::from_fn(81, 20, |i, j| ((i * 7 + j * 3) % 5) as f64);
+    klnmf_io::write_npy(&place.path("v.npy"), &v).unwrap();
+    let images = page("factorize v.npy --rank 3");
+    assert!(
+        images.contains("class=\"image\"") && !images.contains("row 0"),
+        "81 rows without names are images"
+    );
+    place.write("words.csv", counts_csv(300, 10));
+    let words = page("factorize words.csv --rank 2");
+    assert!(!words.contains("class=\"bars\"") && words.matches("class=\"row\"").count() == 16);
+    for page in [named, images, words] {
+        let outside = ["http://", "https://", "<script", "<link", "@import", "url("];
+        let found =
+            outside.iter().find(|what| page.replace("http://www.w3.org/2000/svg", "").contains(**what));
+        assert_eq!(found, None, "nothing comes from outside");
+        assert!(page.contains("prefers-color-scheme: dark") && page.contains("@media print"));
+    }
+}

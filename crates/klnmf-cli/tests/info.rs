@@ -43,3 +43,21 @@ fn a_model_without_metadata_is_shown() {
     klnmf_io::write_model(&place.path("bare.npz"), &bare).unwrap();
     assert!(place.ok("info bare.npz").contains("klnmf model"));
 }
+
+#[test]
+fn a_checkpoint_tells_what_it_is() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(12, 20));
+    place.ok("factorize v.csv --rank 3 --solver mu --tol 0 --max-iter 30 --checkpoint c.npz --out m.npz");
+    let found = place.json("info c.npz");
+    assert_eq!((&found["kind"], &found["shape"]), (&"klnmf checkpoint".into(), &serde_json::json!([12, 20])));
+    let state = &found["metadata"];
+    assert_eq!(
+        (&state["solver"], &state["iterations"], &state["rank"]),
+        (&"mu".into(), &30.into(), &3.into())
+    );
+    let hash = place.json("info v.csv")["data_hash"].as_str().unwrap().to_owned();
+    assert_eq!(state["data"], format!("{hash} dense f64"));
+    let text = place.ok("info c.npz");
+    assert!(text.contains("klnmf checkpoint") && text.contains("--resume"), "{text}");
+}

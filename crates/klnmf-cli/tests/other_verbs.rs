@@ -23,7 +23,7 @@ fn decompose_certifies_every_column() {
     // It has one method, which has no name.
     assert!(["solver", "seed", "gap_w"].iter().all(|key| found.get(key).is_none()), "{found}");
     let summary = klnmf_io::peek(&place.path("weights.npz")).unwrap();
-    for name in ["divergence", "gap", "iterations"] {
+    for name in ["divergence", "gap", "iterations", "converged"] {
         assert!(summary.arrays.iter().any(|a| a.name == name && a.shape == [15]), "{name}");
     }
 }

@@ -6,6 +6,7 @@ mod bad_input;
 mod cells;
 mod disk;
 mod docs;
+mod examples;
 mod factorize;
 mod info;
 mod manners;

@@ -125,7 +125,7 @@ fn differences_are_named() {
     refused(&format!("v.csv -k 4 {admm}"), &["c.npz", "rank is 3, not 4"]);
     refused(&format!("small.csv {admm}"), &["c.npz", "12 × 20", "11 × 20"]);
     refused(&format!("other.csv {admm}"), &["c.npz", "numbers of V"]);
-    refused(&format!("v.csv {admm} --precision f32"), &["c.npz", "--precision"]);
+    refused(&format!("v.csv {admm} --precision f32"), &["c.npz", "precision"]);
     refused("v.csv", &["solver admm, not auto"]);
     refused("v.csv --solver admm --rho 3", &["another rho"]);
     refused(&format!("v.csv {admm} --inner 3"), &["another inner"]);

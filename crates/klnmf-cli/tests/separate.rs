@@ -27,6 +27,18 @@ fn stems_add_up_to_the_recording() {
     assert!(distance(&stems(&place, "two", &found), &mix) < 1e-6);
 }
 
+/// Two seconds at 8000 Hz: the axes say so.
+#[test]
+fn the_page_has_axes_with_units() {
+    let place = Place::new();
+    duo(&place);
+    place.ok("separate mix.wav -k 3 --max-iter 5 --out stems --quiet");
+    let page = std::fs::read_to_string(place.path("stems/index.html")).unwrap();
+    assert!(page.matches(">2 s</text>").count() >= 3, "time below the image, the activations and the stems");
+    assert!(page.contains(">4 kHz</text>") && page.contains(">0 kHz</text>"), "frequencies beside the image");
+    assert!(!page.contains("<script") && page.contains("@media print"));
+}
+
 #[test]
 fn known_sources_are_found_and_scored() {
     let place = Place::new();

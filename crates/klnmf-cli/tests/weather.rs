@@ -126,3 +126,26 @@ fn an_extreme_penalty_has_a_clear_end() {
         }
     }
 }
+
+/// Entries that f32 rounds to zero are told, whatever the format; f64 keeps them.
+#[test]
+fn entries_too_small_for_f32_are_told() {
+    let place = Place::new();
+    place.write("v.csv", "1e-60,2\n3,4e-46\n5,0\n");
+    place.write(
+        "v.mtx",
+        "%%MatrixMarket matrix coordinate real general\n3 2 3\n1 1 1e-60\n2 1 3\n3 2 1e-50\n",
+    );
+    let v = klnmf::Mat::from_rows(&[&[1e-60, 2.0], &[3.0, 1e-50], &[5.0, 0.0]]);
+    klnmf_io::write_npy(&place.path("v.npy"), &v).unwrap();
+    for file in ["v.csv", "v.mtx", "v.npy"] {
+        for (precision, told) in [("f32", true), ("f64", false)] {
+            let line = format!("factorize {file} -k 1 --quiet --force --precision {precision} --out m.npz");
+            let said = String::from_utf8(place.command(&line).output().unwrap().stderr).unwrap();
+            let warned =
+                said.contains(&format!("{file}: positive entries that are too small for f32 become 0"));
+            assert_eq!(warned, told, "{line}: {said}");
+            assert_eq!(said.lines().count(), usize::from(told), "{said}");
+        }
+    }
+}

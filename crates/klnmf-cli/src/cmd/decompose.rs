@@ -208,6 +208,7 @@ impl Decompose {
                 column("divergence", &|c| c.divergence),
                 column("gap", &|c| c.gap),
                 column("iterations", &|c| c.iterations as f64),
+                column("converged", &|c| f64::from(u8::from(c.converged))),
             ],
         };
         klnmf_io::write_model(Target::new(&self.out(), self.force), &model)?;

@@ -17,13 +17,14 @@ use std::process::ExitCode;
 /// For a model: how it was made (version, command or call, seed, instruction level, hash of the data), its
 /// divergence and its gaps. The hash of a matrix does not depend on its storage, so it tells whether a model
 /// was made from this file; a model made with --transpose has the hash of the transposed matrix.
+/// For a checkpoint: the solver, the iterations so far, and the data that it belongs to.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   klnmf info cells.npz --rank 20
   klnmf info counts-r10.npz --json")]
 pub struct Info {
-    /// File with a matrix or a model
+    /// File with a matrix, a model or a checkpoint
     file: PathBuf,
     /// Layer of an .h5ad file to look at instead of X; raw stands for its raw/X
     #[arg(long, value_name = "NAME")]
@@ -76,6 +77,10 @@ impl Info {
             );
         } else if Folder::is_at(&self.file) {
             self.of_folder(&mut facts)?;
+        } else if found.kind == "klnmf checkpoint" {
+            let stored = klnmf_io::read_checkpoint(&self.file)?;
+            facts.insert("shape".into(), json!([stored.shape.0, stored.shape.1]));
+            facts.insert("metadata".into(), state(&stored));
         } else if found.shape.is_some() || self.layer.is_some() {
             match self.precision {
                 Precision::F32 => self.look_inside::<f32>(&mut facts)?,
@@ -200,6 +205,18 @@ impl Info {
             self.rank
         )
     }
+}
+
+/// The state of a run, and how to go on from it.
+fn state(stored: &klnmf_io::Checkpoint) -> Value {
+    json!({
+        "solver": stored.state.solver.name(),
+        "iterations": stored.state.iteration,
+        "seconds": stored.state.seconds,
+        "rank": stored.rank(),
+        "data": stored.fingerprint,
+        "advice": "klnmf factorize V --resume FILE continues the run, with the same V and settings",
+    })
 }
 
 /// A value as text; whole numbers in full, others with six significant digits.
