@@ -151,7 +151,7 @@ impl<'a> Input<'a> {
                 }
                 DOUBLE => {
                     let doubles = self.take(8 * now)?.as_chunks().0.iter();
-                    to.extend(doubles.map(|x| rounded(f64::from_le_bytes(*x))));
+                    to.extend(doubles.map(|x| rounded::<T>(f64::from_le_bytes(*x))));
                 }
                 width => {
                     let group = self.group(width, now, &mut group)?.iter();
