@@ -173,9 +173,9 @@ impl Naive {
     fn not_refuted(&self, gap: f64, v: &Mat<f64>, w: &Mat<f64>, other: &Mat<f64>) {
         let Some(better) = Naive::of(v, w, other) else { return };
         let rounding = 1e-9 * self.scale.max(better.scale);
-        let true_bound = !(better.divergence < self.divergence - gap - rounding);
+        let refuted = better.divergence < self.divergence - gap - rounding;
         assert!(
-            true_bound,
+            !refuted,
             "a gap of {gap:e} at {:e}, but {:e} is possible",
             self.divergence, better.divergence
         );

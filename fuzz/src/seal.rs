@@ -31,7 +31,7 @@ pub(crate) fn folder(files: &[&[u8]; 7]) -> [Vec<u8>; 7] {
     let header = String::from_utf8_lossy(&files[0]).into_owned();
     let fact = |key: &str| {
         let facts = header.lines().filter_map(|line| line.split_once(' '));
-        facts.filter(|(name, _)| *name == key).map(|(_, value)| value).last().unwrap_or_default()
+        facts.filter(|(name, _)| *name == key).map(|(_, value)| value).next_back().unwrap_or_default()
     };
     let origin = xxh3_64(format!("{} {} {}", fact("stamp"), fact("layer"), fact("source")).as_bytes());
     let seed = |name: &str| xxh3_64_with_seed(name.as_bytes(), origin);
