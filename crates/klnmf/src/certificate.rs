@@ -6,11 +6,11 @@
 //! reported as infinity. Dantas, Soubies & Févotte (2021) derive gaps for this divergence, and use them to
 //! discard weights that must be zero.
 
-use crate::block::{Block, DictionaryParts, HalfProblem, Layout, Terms, Work};
+use crate::block::{Block, Blocks, DictionaryParts, HalfProblem, Layout, Terms, Work};
 use crate::cost::non_negative;
 use crate::kernel::{self, Keep, LogSums};
 use crate::matrix::Matrix;
-use crate::parallel::total;
+use crate::parallel::{Pool, total};
 use crate::problem::Problem;
 use crate::solver::Side;
 use crate::{Entry, Error, Mat, Result, Scalar};
@@ -232,8 +232,13 @@ fn pass(b: &Block<'_, f64>, values: &mut [Values], work: &mut Work<f64>, epsilon
 }
 
 /// The first entry of V, in column order, that is positive where the model is zero.
-pub fn first_infinite<T: Scalar>(problem: &Problem<'_, T>, wt: &Mat<T>, h: &Mat<T>) -> Option<Entry> {
-    let half = problem.plain_half::<f64>(Side::H, 1);
+pub fn first_infinite<T: Scalar>(
+    data: &dyn Blocks<f64>,
+    pool: &Pool,
+    wt: &Mat<T>,
+    h: &Mat<T>,
+) -> Option<Entry> {
+    let half = HalfProblem::new(data, pool, 1, DictionaryParts::default(), Terms::default());
     let (mut firsts, mut units) = (vec![None; h.cols()], vec![(); h.cols()]);
     half.for_each((&mut firsts, 1), (&mut units, 1), |b, firsts, _, _| {
         for (c, first) in firsts.iter_mut().enumerate() {

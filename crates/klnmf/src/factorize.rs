@@ -141,6 +141,15 @@ pub enum Precision {
 }
 
 impl Precision {
+    /// The precision of factors T, or of a mixture.
+    pub(crate) fn of<T>(mixed: bool) -> Self {
+        match size_of::<T>() {
+            _ if mixed => Precision::Mixed,
+            4 => Precision::F32,
+            _ => Precision::F64,
+        }
+    }
+
     /// The name in the program's output.
     pub fn name(self) -> &'static str {
         match self {

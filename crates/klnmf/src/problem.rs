@@ -14,9 +14,6 @@ use crate::{Error, Mat, Result, Scalar};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-/// The share of non-zero entries below which V counts as sparse, however it is stored.
-const SPARSE: f64 = 0.25;
-
 /// A matrix prepared for any number of factorisations: checked, summed, by columns and by rows.
 ///
 /// ```
@@ -111,12 +108,6 @@ impl<'v, T: Scalar> Problem<'v, T> {
         self.halves[0].f64().shape()
     }
 
-    /// Whether few entries are non-zero, however V is stored.
-    pub(crate) fn is_sparse(&self) -> bool {
-        let (rows, cols) = self.shape();
-        (self.nonzero.count as f64) < SPARSE * rows as f64 * cols as f64
-    }
-
     /// ΣV.
     pub fn sum(&self) -> f64 {
         self.sum
@@ -164,7 +155,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
             let why = format!("it belongs to solver {}, not {}", state.solver, settings.solver);
             return Err(Error::State(why));
         }
-        for (name, value) in conditions(self, settings) {
+        for (name, value) in conditions::<T>(self.sum, settings) {
             if state.number(name)?.to_bits() != value.to_bits() {
                 return Err(Error::State(format!("it was made with another {}", &name["with.".len()..])));
             }

@@ -1,11 +1,12 @@
 //! The outer loop, shared by all methods: iterate, certify, decide, report.
 
-use crate::certificate::{Certificate, Certifier, first_infinite};
+use crate::certificate::Certificate;
 use crate::error::require;
-use crate::factorize::{Info, Settings, Solution, Status};
+use crate::factorize::{Info, Precision, Settings, Solution, Status};
 use crate::kernel::Isa;
 use crate::problem::Problem;
 use crate::solver::method::{Factors, Method, Pair};
+use crate::solver::place::{FactorsOf, Place, Test};
 use crate::solver::{Setup, Side, State, Store, Update, mixed};
 use crate::{Error, Result, Scalar, Solver};
 use std::ops::ControlFlow;
@@ -30,13 +31,13 @@ const TEST_EVERY: usize = 10;
 /// assert_eq!((whole.w, whole.h), (resumed.w, resumed.h));
 /// # Ok::<(), klnmf::Error>(())
 /// ```
-pub struct Run<'a, T: Scalar> {
-    problem: &'a Problem<'a, T>,
+pub struct Run<'a, T: Scalar, P: Place<Data = T> = &'a Problem<'a, T>> {
+    place: P,
     settings: &'a Settings,
-    method: Box<dyn Method<T> + 'a>,
-    certifier: Certifier<'a>,
+    method: Box<dyn Method<P::Factor<T>> + 'a>,
+    certifier: P::Certifier,
     /// The factors that the method reports: the best so far.
-    factors: Pair<T>,
+    factors: FactorsOf<P, T>,
     /// Iterations so far, and before the last round.
     iteration: usize,
     before: usize,
@@ -50,42 +51,78 @@ pub struct Run<'a, T: Scalar> {
 }
 
 impl<'a, T: Scalar> Run<'a, T> {
-    /// Starts from given factors that fit V, or continues from a stored state with these factors.
     pub(crate) fn begin(
         problem: &'a Problem<'_, T>,
-        mut factors: Pair<T>,
+        factors: Pair<T>,
+        settings: &'a Settings,
+        state: Option<&State>,
+    ) -> Result<Self> {
+        let rank = factors.h.rows();
+        Self::begin_at(problem, rank, factors, settings, state)
+    }
+
+    /// Makes one round: some steps on each factor, and a certificate if one is due.
+    pub fn advance(&mut self) {
+        T::advance(self);
+    }
+
+    /// Runs until there is a reason to stop. `watch` is called with each certificate due, and may break.
+    pub fn to_end(self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
+        let shown = |run: &mut Self| if run.shows() { watch(run.info()) } else { ControlFlow::Continue(()) };
+        self.to_end_with(shown)
+    }
+
+    /// Runs until there is a reason to stop. `each` is called before every round and before the end, between
+    /// two iterations, so that it can store [`Run::state`]. If it breaks, the run ends.
+    pub fn to_end_with(self, mut each: impl FnMut(&mut Self) -> ControlFlow<()>) -> Result<Solution<T>> {
+        T::to_end(self, &mut each)
+    }
+
+    /// The current result with its certificate and, without another reason to end, [`Status::Stopped`].
+    pub fn finish(self) -> Result<Solution<T>> {
+        T::finish(self)
+    }
+}
+
+impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
+    /// Starts from given factors that fit V, or continues from a stored state with these factors.
+    pub(crate) fn begin_at(
+        place: P,
+        rank: usize,
+        mut factors: FactorsOf<P, T>,
         settings: &'a Settings,
         state: Option<&State>,
     ) -> Result<Self> {
         settings.validate()?;
-        let (spec, rank) = (settings.solver.spec(), factors.h.rows());
+        let (spec, facts) = (settings.solver.spec(), place.facts());
         let must = "it must not exceed the number of columns of W";
         require(settings.fixed <= rank, "fixed", settings.fixed, must)?;
-        if spec.dense_only && problem.blocks::<T>(Side::H).gathers() {
+        if spec.dense_only && facts.gathers {
             return Err(Error::NeedsDense(spec.name));
         }
         let begun = Instant::now();
-        let mut certifier = Certifier::new(problem, rank, spec.epsilon, settings.fixed);
-        let (certificate, _) = certifier.certify(&factors.wt, &factors.h, None);
+        let mut certifier = place.certifier(rank, spec.epsilon, settings.fixed);
+        let (certificate, _) = place.certify(&mut certifier, &factors, None);
+        place.check()?;
         let Certificate { divergence, gap_w, gap_h } = certificate;
         // ADMM may pass through such factors, but no method can start from them.
         if state.is_none()
             && !gap_h.is_finite()
-            && let Some(entry) = first_infinite(problem, &factors.wt, &factors.h)
+            && let Some(entry) = place.first_infinite(&factors)
         {
             return Err(Error::InfiniteStart(entry));
         }
         let mixed = state.map(|state| spec.may_mix && state.numbers.contains_key("mixed.told"));
-        let setup = Setup { problem, settings, mixed, begun: false, start: certificate };
-        let mut method = problem.pool.run(|| mixed::method(&setup, &mut factors, divergence))?;
+        let setup = Setup { place: place.clone(), settings, rank, mixed, begun: false, start: certificate };
+        let mut method = place.run(|| mixed::method(&setup, &mut factors, divergence))?;
         state.map_or(Ok(()), |state| method.carry(&mut Store::Load(state)))?;
         let (iteration, seconds) = state.map_or((0, 0.0), |state| (state.iteration, state.seconds));
         let before = state.map_or(Ok(0.0), |state| state.number("before"))? as usize;
-        let (sum, precision, dual) = (problem.sum, method.precision(), None);
+        let (sum, precision, dual) = (facts.sum, Precision::of::<T>(method.is_mixed()), None);
         let info = Info { iteration, seconds, divergence, gap_w, gap_h, sum, precision, dual };
         let sort_from = usize::MAX;
         let mut run = Self {
-            problem,
+            place,
             settings,
             method,
             certifier,
@@ -142,20 +179,15 @@ impl<'a, T: Scalar> Run<'a, T> {
         let settings = self.settings;
         if settings.tol > 0.0 && self.due(self.test_every()) && self.converged() {
             Some(Status::Converged)
-        } else if settings.stopped() {
+        } else if self.place.agree(settings.stopped()) {
             Some(Status::Stopped)
         } else if self.iteration >= settings.max_iter {
             Some(Status::IterationLimit)
-        } else if settings.time_limit.is_some_and(|limit| self.begun.elapsed() >= limit) {
+        } else if settings.time_limit.is_some_and(|limit| self.place.agree(self.begun.elapsed() >= limit)) {
             Some(Status::TimeLimit)
         } else {
             None
         }
-    }
-
-    /// Makes one round: some steps on each factor, and a certificate if one is due.
-    pub fn advance(&mut self) {
-        T::advance(self);
     }
 
     /// Makes rounds until so many iterations are done or there is a reason to stop, and certifies.
@@ -171,7 +203,7 @@ impl<'a, T: Scalar> Run<'a, T> {
     /// The steps on each factor in a whole round.
     fn inner(&self) -> usize {
         let spec = self.settings.solver.spec();
-        let inner = if self.problem.is_sparse() { spec.inner_sparse } else { spec.inner };
+        let inner = if self.place.facts().is_sparse() { spec.inner_sparse } else { spec.inner };
         self.settings.inner.unwrap_or(inner)
     }
 
@@ -191,7 +223,7 @@ impl<'a, T: Scalar> Run<'a, T> {
         let since = Instant::now();
         let (method, factors) = (&mut self.method, &mut self.factors);
         // Enters the thread pool once: doing so for every pass takes longer than a pass over small data.
-        self.problem.pool.run(|| method.advance(factors, steps));
+        self.place.run(|| method.advance(factors, steps));
         self.seconds += since.elapsed().as_secs_f64();
         (self.before, self.iteration) = (self.iteration, self.iteration.saturating_add(steps));
         let tests = settings.tol > 0.0 || self.method.wants_progress();
@@ -206,33 +238,21 @@ impl<'a, T: Scalar> Run<'a, T> {
         }
     }
 
-    /// Runs until there is a reason to stop. `watch` is called with each certificate due, and may break.
-    pub fn to_end(self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
-        let shown = |run: &mut Self| if run.shows() { watch(run.info()) } else { ControlFlow::Continue(()) };
-        self.to_end_with(shown)
-    }
-
-    /// Runs until there is a reason to stop. `each` is called before every round and before the end, between
-    /// two iterations, so that it can store [`Run::state`]. If it breaks, the run ends.
-    pub fn to_end_with(self, mut each: impl FnMut(&mut Self) -> ControlFlow<()>) -> Result<Solution<T>> {
-        T::to_end(self, &mut each)
-    }
-
     pub(crate) fn iterate_to_end(
         mut self,
         each: &mut dyn FnMut(&mut Self) -> ControlFlow<()>,
     ) -> Result<Solution<T>> {
         loop {
-            self.problem.check()?;
+            self.place.check()?;
             if each(&mut self).is_break() {
                 self.close()?;
-                return Ok(self.solution(Status::Stopped));
+                return self.solution(Status::Stopped);
             }
             if self.ended().is_some() {
                 let factors = self.factors.clone();
                 self.close()?;
                 if let Some(status) = self.ended() {
-                    return Ok(self.solution(status));
+                    return self.solution(status);
                 }
                 // Rounding has moved the normalised factors past the tolerance, so the run goes on.
                 self.factors = factors;
@@ -246,34 +266,26 @@ impl<'a, T: Scalar> Run<'a, T> {
     pub fn state(&mut self) -> State {
         let mut state = State::new(self.settings.solver);
         (state.iteration, state.seconds) = (self.iteration, self.seconds);
-        let with = conditions(self.problem, self.settings).map(|(name, value)| (name.to_string(), value));
+        let with = conditions::<T>(self.place.facts().sum, self.settings)
+            .map(|(name, value)| (name.to_string(), value));
         state.numbers.extend(with);
         state.numbers.insert("before".into(), self.before as f64);
         let mut store = Store::Save(&mut state);
-        let saved = self.factors.carry("", &mut store).and_then(|()| self.method.carry(&mut store));
+        let saved = self.place.carry::<T>("", &mut self.factors, &mut store);
+        let saved = saved.and_then(|()| self.method.carry(&mut store));
         saved.expect("putting something into a state does not fail");
         state
-    }
-
-    /// The current result with its certificate and, without another reason to end, [`Status::Stopped`].
-    pub fn finish(self) -> Result<Solution<T>> {
-        T::finish(self)
     }
 
     pub(crate) fn end(mut self) -> Result<Solution<T>> {
         self.close()?;
         let status = self.ended().unwrap_or(Status::Stopped);
-        Ok(self.solution(status))
+        self.solution(status)
     }
 
-    fn solution(self, status: Status) -> Solution<T> {
-        Solution {
-            w: self.factors.wt.transpose(),
-            h: self.factors.h,
-            info: self.info,
-            status,
-            starts: Vec::new(),
-        }
+    fn solution(self, status: Status) -> Result<Solution<T>> {
+        let Factors { wt, h } = self.place.fetch(self.factors)?;
+        Ok(Solution { w: wt.transpose(), h, info: self.info, status, starts: Vec::new() })
     }
 
     /// Replaces the reported factors by the method's latest ones if these are better, and normalises.
@@ -289,10 +301,9 @@ impl<'a, T: Scalar> Run<'a, T> {
             self.factors = shown;
             self.normalize();
         }
-        self.problem.check()?;
+        self.place.check()?;
         // Scaling the columns of W to sum 1 may overflow or underflow.
-        let Factors { wt, h } = &self.factors;
-        let finite = wt.as_slice().iter().chain(h.as_slice()).all(|x| x.is_finite());
+        let finite = self.place.all(&self.factors, Test::Finite);
         if !finite || (divergence.is_finite() && !self.info.divergence.is_finite()) {
             return Err(Error::Overflow(T::NAME));
         }
@@ -302,15 +313,15 @@ impl<'a, T: Scalar> Run<'a, T> {
     /// Scales the factors as they are returned, and certifies them.
     fn normalize(&mut self) {
         if self.settings.update == Update::Both {
-            self.factors.scale(&self.factors.scales(self.settings.fixed));
-            self.factors.sort(self.sort_from.max(self.settings.fixed));
+            self.place.normalize(&mut self.factors, self.settings.fixed);
+            self.place.sort(&mut self.factors, self.sort_from.max(self.settings.fixed));
         }
         self.certify();
     }
 
     fn certify(&mut self) {
-        let Factors { wt, h } = &self.factors;
-        let (certificate, dual) = self.certifier.certify(wt, h, self.method.dual_point());
+        let dual = self.method.dual_point();
+        let (certificate, dual) = self.place.certify(&mut self.certifier, &self.factors, dual);
         self.report(certificate, dual);
     }
 
@@ -332,13 +343,10 @@ impl<'a, T: Scalar> Run<'a, T> {
 
 /// Everything that a state depends on besides what it holds. The start and the seed do not matter any more:
 /// the factors are in the state.
-pub(crate) fn conditions<T: Scalar>(
-    problem: &Problem<'_, T>,
-    settings: &Settings,
-) -> [(&'static str, f64); 8] {
+pub(crate) fn conditions<T: Scalar>(sum: f64, settings: &Settings) -> [(&'static str, f64); 8] {
     let mixed = size_of::<T>() == 8 && settings.mixed.unwrap_or(settings.solver == Solver::Auto);
     [
-        ("with.sum of V", problem.sum),
+        ("with.sum of V", sum),
         ("with.instruction level", Isa::get().vector_bytes() as f64),
         ("with.precision", 8.0 * size_of::<T>() as f64),
         ("with.mixed precision", f64::from(u8::from(mixed))),

@@ -13,7 +13,8 @@
 //! ρ = 10.
 
 use super::method::{Built, Factors, Method, Pair};
-use super::{Setup, Side, Store};
+use super::place::Here;
+use super::{Side, Store};
 use crate::block::HalfProblem;
 use crate::kernel::{self, Keep};
 use crate::linalg::{cholesky, cholesky_solve, gram, packed};
@@ -48,8 +49,8 @@ struct Admm<'a, T> {
 
 /// See [`Solver::Admm`](crate::Solver::Admm), and [`Solver::AdmmAuthors`](crate::Solver::AdmmAuthors), where
 /// ρ is given.
-pub fn admm<'a, V: Scalar, T: Scalar>(setup: &Setup<'a, V>, factors: &Pair<T>) -> Built<'a, T> {
-    let (problem, rho) = (setup.problem, setup.settings.rho);
+pub fn admm<'a, V: Scalar, T: Scalar>(setup: &Here<'a, V>, factors: &Pair<T>) -> Built<'a, Mat<T>> {
+    let (problem, rho) = (setup.place, setup.settings.rho);
     let (r, n, m) = (factors.h.rows(), factors.wt.cols(), factors.h.cols());
     let mean = problem.sum / (n as f64 * m as f64);
     let unit = if rho.is_some() || mean == 0.0 { 1.0 } else { mean };
@@ -111,7 +112,7 @@ impl<T: Scalar> Admm<'_, T> {
     }
 }
 
-impl<T: Scalar> Method<T> for Admm<'_, T> {
+impl<T: Scalar> Method<Mat<T>> for Admm<'_, T> {
     fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
         rescale(factors, &self.order, T::ONE / self.root);
         for _ in 0..steps {

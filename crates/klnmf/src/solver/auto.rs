@@ -9,9 +9,10 @@
 
 use super::extrapolated::{Extrapolated, Momentum};
 use super::fpa::FPA;
-use super::method::{Built, HalfStep, Local, Method, Pair};
+use super::method::{Built, Factors, HalfStep, Method, Site};
 use super::mu::MU;
 use super::newton::Newton;
+use super::place::{FactorsOf, Place};
 use super::{Setup, Side, Store};
 use crate::block::DictionaryParts;
 use crate::{Result, Scalar};
@@ -54,10 +55,13 @@ impl Stage {
 }
 
 /// Alternates between extrapolated multiplicative updates and block Newton steps.
-struct Auto<'a, T: Scalar> {
-    walk: Extrapolated<T, Local<'a, T>>,
+struct Auto<S: Scalar, P: Site<S>> {
+    walk: Extrapolated<S, P>,
     /// Momentum of the half-step not in use: multiplicative updates in the Newton stage, else Newton.
-    other: Momentum<T>,
+    other: Momentum<S>,
+    rank: usize,
+    /// Whether sparse columns gather rows of the dictionary.
+    gathers: bool,
     newton_only: bool,
     stage: Stage,
     /// In this window: iterations and work so far, and the divergence at its start.
@@ -68,25 +72,26 @@ struct Auto<'a, T: Scalar> {
 
 /// See [`Solver::Auto`](crate::Solver::Auto), and [`Solver::Newton`](crate::Solver::Newton), which after the
 /// warm-up takes only Newton steps, whatever their progress.
-pub fn auto<'a, T: Scalar, S: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Pair<S>,
+pub fn auto<'a, P: Place + 'a, S: Scalar>(
+    setup: &Setup<'a, P>,
+    factors: &FactorsOf<P, S>,
     newton_only: bool,
-) -> Built<'a, S> {
+) -> Built<'a, P::Factor<S>> {
     // Newton falls back to primal-dual steps, which need the shares.
     let parts = DictionaryParts { shares: true, ..HalfStep::<S>::parts(&Newton) };
-    let (site, order) = setup.site(factors, parts, Side::H);
-    let (sum, momentum) = (setup.problem.sum, Momentum::new(&MU, true));
-    let walk = Extrapolated::new(site, order, sum, factors, momentum, Some(&FPA));
+    let (site, order) = setup.site(parts, Side::H);
+    let (facts, momentum) = (setup.place.facts(), Momentum::new(&MU, true));
+    let (rank, gathers) = (setup.rank, facts.gathers);
+    let walk = Extrapolated::new(site, order, facts.sum, factors, momentum, Some(&FPA));
     let (other, stage, f) = (Momentum::new(&Newton, false), Stage::WarmUp, f64::INFINITY);
-    let mut auto = Auto { walk, other, newton_only, stage, iterations: 0, work: 0.0, f };
+    let mut auto = Auto { walk, other, rank, gathers, newton_only, stage, iterations: 0, work: 0.0, f };
     if setup.begun {
         auto.enter(Stage::Newton);
     }
     Ok(Box::new(auto))
 }
 
-impl<T: Scalar> Auto<'_, T> {
+impl<S: Scalar, P: Site<S> + Send> Auto<S, P> {
     /// Enters a stage and selects its half-step. Returns whether the half-step has changed.
     fn enter(&mut self, stage: Stage) -> bool {
         let other = (stage == Stage::Newton) != (self.stage == Stage::Newton);
@@ -98,8 +103,8 @@ impl<T: Scalar> Auto<'_, T> {
     }
 
     /// Takes up to `steps` steps and returns how many.
-    fn part(&mut self, factors: &mut Pair<T>, steps: usize) -> usize {
-        let (r, gathers, failures) = (factors.h.rows(), self.walk.site.gathers(), self.walk.failures);
+    fn part(&mut self, factors: &mut Factors<P::Factor>, steps: usize) -> usize {
+        let (r, gathers, failures) = (self.rank, self.gathers, self.walk.failures);
         let newton = self.stage == Stage::Newton;
         let steps = if newton { steps } else { 1 };
         self.walk.advance(factors, steps);
@@ -124,8 +129,8 @@ impl<T: Scalar> Auto<'_, T> {
     }
 }
 
-impl<T: Scalar> Method<T> for Auto<'_, T> {
-    fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
+impl<S: Scalar, P: Site<S> + Send> Method<P::Factor> for Auto<S, P> {
+    fn advance(&mut self, factors: &mut Factors<P::Factor>, steps: usize) {
         let mut left = steps;
         while left > 0 {
             left -= self.part(factors, left);
@@ -139,7 +144,7 @@ impl<T: Scalar> Method<T> for Auto<'_, T> {
         }
     }
 
-    fn latest(&self, divergence: f64) -> Option<Pair<T>> {
+    fn latest(&self, divergence: f64) -> Option<Factors<P::Factor>> {
         self.walk.latest(divergence)
     }
 

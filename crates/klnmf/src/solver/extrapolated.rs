@@ -17,8 +17,9 @@
 //! point and the method continues with a half-step that never increases the divergence: the primal-dual one,
 //! which can leave zeros, or the extrapolated half-step itself if it has that property.
 
-use super::method::{Built, Factors, HalfStep, Local, Method, Pair, Site, alternate};
+use super::method::{Built, Factors, HalfStep, Method, Site, alternate};
 use super::mu::MU;
+use super::place::{FactorsOf, Place};
 use super::{Setup, Side, Store};
 use crate::{Result, Scalar};
 
@@ -78,9 +79,13 @@ pub struct Extrapolated<S: Scalar, P: Site<S>> {
 }
 
 /// See [`Solver::Mue`](crate::Solver::Mue).
-pub fn mue<'a, T: Scalar, S: Scalar>(setup: &Setup<'a, T>, factors: &Pair<S>) -> Built<'a, S> {
-    let (site, order) = setup.site(factors, HalfStep::<S>::parts(&MU), Side::H);
-    Ok(Box::new(Extrapolated::new(site, order, setup.problem.sum, factors, Momentum::new(&MU, true), None)))
+pub fn mue<'a, P: Place + 'a, S: Scalar>(
+    setup: &Setup<'a, P>,
+    factors: &FactorsOf<P, S>,
+) -> Built<'a, P::Factor<S>> {
+    let (site, order) = setup.site(HalfStep::<S>::parts(&MU), Side::H);
+    let (sum, momentum) = (setup.place.facts().sum, Momentum::new(&MU, true));
+    Ok(Box::new(Extrapolated::new(site, order, sum, factors, momentum, None)))
 }
 
 impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
@@ -163,19 +168,19 @@ impl<S: Scalar, P: Site<S>> Extrapolated<S, P> {
     }
 }
 
-impl<T: Scalar> Method<T> for Extrapolated<T, Local<'_, T>> {
-    fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
+impl<S: Scalar, P: Site<S> + Send> Method<P::Factor> for Extrapolated<S, P> {
+    fn advance(&mut self, factors: &mut Factors<P::Factor>, steps: usize) {
         Extrapolated::advance(self, factors, steps);
     }
 
-    fn latest(&self, _: f64) -> Option<Pair<T>> {
+    fn latest(&self, _: f64) -> Option<Factors<P::Factor>> {
         Some(self.x.clone())
     }
 
     fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
         self.site.carry(store)?;
-        self.x.carry("x.", store)?;
-        self.y.carry("y.", store)?;
+        self.site.carry_factors("x.", &mut self.x, store)?;
+        self.site.carry_factors("y.", &mut self.y, store)?;
         store.number("t", &mut self.momentum.t)?;
         store.number("f", &mut self.f)?;
         store.count("failures", &mut self.failures)?;

@@ -34,6 +34,10 @@ pub static FPA: Fpa = Fpa(Prox::NonNegative);
 pub static SIMPLEX: Fpa = Fpa(Prox::Simplex);
 
 impl<S: Scalar> HalfStep<S> for Fpa {
+    fn name(&self) -> &'static str {
+        if matches!(self.0, Prox::Simplex) { "simplex" } else { "fpa" }
+    }
+
     fn parts(&self) -> DictionaryParts {
         DictionaryParts { shares: true, arrays: true, ..DictionaryParts::default() }
     }

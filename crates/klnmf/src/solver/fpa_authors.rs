@@ -20,7 +20,8 @@
 //! results of other readings of the page.
 
 use super::method::{Built, Method, Pair};
-use super::{Setup, Side, Store, Update};
+use super::place::{Here, scales};
+use super::{Side, Store, Update};
 use crate::block::{Block, HalfProblem, MOST_COLUMNS, Work};
 use crate::kernel::{DualStep, Keep};
 use crate::linalg::{gram, spectral_norm};
@@ -44,12 +45,12 @@ struct FpaAuthors<'a, T> {
 /// See [`Solver::FpaAuthors`](crate::Solver::FpaAuthors) and
 /// [`Solver::FpaPrinted`](crate::Solver::FpaPrinted).
 pub fn fpa_authors<'a, T: Scalar, S: Scalar>(
-    setup: &Setup<'a, T>,
+    setup: &Here<'a, T>,
     factors: &Pair<S>,
     printed: bool,
-) -> Built<'a, S> {
+) -> Built<'a, Mat<S>> {
     let (n, m, r, update) = (factors.wt.cols(), factors.h.cols(), factors.h.rows(), setup.settings.update);
-    let halves = [Side::H, Side::W].map(|side| setup.problem.plain_half(side, r));
+    let halves = [Side::H, Side::W].map(|side| setup.place.plain_half(side, r));
     let chi = [Mat::try_zeros(n, m)?, Mat::try_zeros(m, n)?];
     let order = update.order(if printed { Side::W } else { Side::H });
     let switches = printed && update == Update::Both;
@@ -105,12 +106,12 @@ impl<T: Scalar> FpaAuthors<'_, T> {
     }
 }
 
-impl<T: Scalar> Method<T> for FpaAuthors<'_, T> {
+impl<T: Scalar> Method<Mat<T>> for FpaAuthors<'_, T> {
     fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
         for n in 0..self.order.len() {
             if self.switches {
                 // This leaves WH unchanged.
-                let scales = factors.scales(0);
+                let scales = scales(&factors.wt.row_sums(), 0);
                 factors.scale(&scales);
                 self.x_bar.scale(&scales);
             }

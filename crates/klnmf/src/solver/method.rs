@@ -1,17 +1,21 @@
 //! Interfaces shared by all methods: half-steps, the site that makes them, and the alternation.
 
 use super::mu::MU;
+use super::place::{FactorsOf, Place};
 use super::smooth::{Prior, bring_to_sums};
 use super::{Setup, Side, Store, extrapolated};
 use crate::block::{Block, DictionaryParts, HalfProblem, Layout, Terms, Work};
 use crate::certificate::Certificate;
-use crate::factorize::{Info, Precision};
+use crate::factorize::Info;
 use crate::parallel::total;
 use crate::problem::Problem;
 use crate::{Mat, Result, Scalar};
 
 /// Columns of a factor in one task.
 const PIECE: usize = 4096;
+
+/// The names of the weights of the columns in a stored state: for H, for W.
+pub const COLUMN_WEIGHTS: [&str; 2] = ["weights.h", "weights.w"];
 
 /// The factors as the methods store them: both have r rows, so the W-step is the H-step on Vᵀ.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,12 +42,6 @@ impl<T: Scalar> Factors<Mat<T>> {
         Factors { wt: self.wt.cast(), h: self.h.cast() }
     }
 
-    /// The sums of the columns of W, with 1 for the first `held` columns and for those that are zero.
-    pub fn scales(&self, held: usize) -> Vec<f64> {
-        let scale = |(k, s): (usize, &f64)| if *s > 0.0 && k >= held { *s } else { 1.0 };
-        self.wt.row_sums().iter().enumerate().map(scale).collect()
-    }
-
     /// Divides the columns of W by these numbers and multiplies the rows of H by them.
     pub fn scale(&mut self, by: &[f64]) {
         for x in self.wt.as_mut_slice().chunks_mut(by.len()) {
@@ -51,17 +49,6 @@ impl<T: Scalar> Factors<Mat<T>> {
         }
         for x in self.h.as_mut_slice().chunks_mut(by.len()) {
             x.iter_mut().zip(by).for_each(|(x, by)| *x = T::from_f64(x.to_f64() * by));
-        }
-    }
-
-    /// Sorts the parts from `first` on by their share of ΣWH, the largest first. Equal ones keep their order.
-    pub fn sort(&mut self, first: usize) {
-        let sums = self.wt.row_sums().into_iter().zip(self.h.row_sums());
-        let shares: Vec<f64> = sums.map(|(w, h)| w * h).collect();
-        let mut order: Vec<usize> = (0..shares.len()).collect();
-        order[first.min(shares.len())..].sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
-        for factor in [&mut self.wt, &mut self.h] {
-            *factor = Mat::from_fn(factor.rows(), factor.cols(), |k, j| factor[(order[k], j)]);
         }
     }
 
@@ -76,16 +63,16 @@ impl<T: Scalar> Factors<Mat<T>> {
 pub type Pair<T> = Factors<Mat<T>>;
 
 /// A new method, or an error if memory is short.
-pub type Built<'a, T> = Result<Box<dyn Method<T> + 'a>>;
+pub type Built<'a, F> = Result<Box<dyn Method<F> + 'a>>;
 
-/// A whole method, which improves both factors round by round.
-pub trait Method<T: Scalar>: Send {
+/// A whole method, which improves both factors round by round, wherever these are stored.
+pub trait Method<F>: Send {
     /// Makes one round: `steps` steps on each factor, which count as `steps` iterations.
-    fn advance(&mut self, factors: &mut Pair<T>, steps: usize);
+    fn advance(&mut self, factors: &mut Factors<F>, steps: usize);
 
     /// The method's latest factors, if they differ from those that it reports. The reported factors have the
     /// given divergence; the latest may be better or worse.
-    fn latest(&self, _divergence: f64) -> Option<Pair<T>> {
+    fn latest(&self, _divergence: f64) -> Option<Factors<F>> {
         None
     }
 
@@ -95,7 +82,7 @@ pub trait Method<T: Scalar>: Send {
     }
 
     /// The dual point that the method carries for the moving factor, if only one factor moves.
-    fn dual_point(&self) -> Option<(Side, &Mat<T>)> {
+    fn dual_point(&self) -> Option<(Side, &F)> {
         None
     }
 
@@ -107,9 +94,9 @@ pub trait Method<T: Scalar>: Send {
     /// Reports progress, if needed, at iterations that do not depend on the caller's callback.
     fn observe(&mut self, _info: &Info) {}
 
-    /// The precision of the computation.
-    fn precision(&self) -> Precision {
-        if size_of::<T>() == 4 { Precision::F32 } else { Precision::F64 }
+    /// Whether the method begins in f32 and ends in the precision of the data.
+    fn is_mixed(&self) -> bool {
+        false
     }
 
     /// Saves or loads everything that the method carries between iterations, except the reported factors.
@@ -148,6 +135,9 @@ pub struct Moving<'a, S> {
 /// The half of the alternation that moves one factor, as a pure function of the data, the dictionary, the
 /// weights and the state of the columns. Columns do not depend on each other.
 pub trait HalfStep<S: Scalar>: Sync {
+    /// Its name for other processes.
+    fn name(&self) -> &'static str;
+
     /// The parts of the dictionary and the workspace that it needs.
     fn parts(&self) -> DictionaryParts {
         DictionaryParts::default()
@@ -198,7 +188,7 @@ pub fn move_columns<S: Scalar>(
 /// The place where factors are stored and half-steps are made: this process or others.
 pub trait Site<S: Scalar> {
     /// A factor, or a handle to one.
-    type Factor: Clone;
+    type Factor: Clone + Send + 'static;
 
     /// Takes `steps` steps on `x` with `k` fixed. Returns the objective before them if `measure` is set.
     fn half_step(
@@ -216,6 +206,17 @@ pub trait Site<S: Scalar> {
 
     /// `to` ← `from`.
     fn copy(&self, from: &Factors<Self::Factor>, to: &mut Factors<Self::Factor>);
+
+    /// Saves or loads the state of the columns.
+    fn carry(&mut self, store: &mut Store<'_>) -> Result<()>;
+
+    /// Saves or loads factors as `w` and `h`, with the prefix `part`.
+    fn carry_factors(
+        &self,
+        part: &str,
+        factors: &mut Factors<Self::Factor>,
+        store: &mut Store<'_>,
+    ) -> Result<()>;
 }
 
 /// Half-steps in this process.
@@ -242,20 +243,6 @@ impl<'a, S: Scalar> Local<'a, S> {
         let halves = [half(Side::H, 0), half(Side::W, held)];
         let columns = [&halves[0], &halves[1]].map(|half| vec![Column::default(); half.data.shape().1]);
         Self { halves, columns, prior }
-    }
-
-    /// Whether sparse columns gather rows of the dictionary.
-    pub fn gathers(&self) -> bool {
-        self.halves[0].data.gathers()
-    }
-
-    pub fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
-        for (name, columns) in ["weights.h", "weights.w"].iter().zip(&mut self.columns) {
-            let mut weights = Mat::from_fn(1, columns.len(), |_, j| columns[j].weight);
-            store.array(name, &mut weights)?;
-            columns.iter_mut().zip(weights.as_slice()).for_each(|(column, w)| column.weight = *w);
-        }
-        Ok(())
     }
 }
 
@@ -300,11 +287,24 @@ impl<S: Scalar> Site<S> for Local<'_, S> {
             });
         }
     }
+
+    fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
+        for (name, columns) in COLUMN_WEIGHTS.iter().zip(&mut self.columns) {
+            let mut weights = Mat::from_fn(1, columns.len(), |_, j| columns[j].weight);
+            store.array(name, &mut weights)?;
+            columns.iter_mut().zip(weights.as_slice()).for_each(|(column, w)| column.weight = *w);
+        }
+        Ok(())
+    }
+
+    fn carry_factors(&self, part: &str, factors: &mut Pair<S>, store: &mut Store<'_>) -> Result<()> {
+        factors.carry(part, store)
+    }
 }
 
 /// The alternation: some steps on one factor, then as many on the other.
-struct Alternation<'a, S: Scalar> {
-    site: Local<'a, S>,
+struct Alternation<S: Scalar, P: Site<S>> {
+    site: P,
     step: &'static dyn HalfStep<S>,
     /// The factors that move, in order.
     order: Vec<Side>,
@@ -314,20 +314,20 @@ struct Alternation<'a, S: Scalar> {
 }
 
 /// The alternation of a half-step, after some iterations of multiplicative updates.
-pub fn alternation<'a, T: Scalar, S: Scalar>(
-    setup: &Setup<'a, T>,
-    factors: &Pair<S>,
+pub fn alternation<'a, P: Place + 'a, S: Scalar>(
+    setup: &Setup<'a, P>,
+    _: &FactorsOf<P, S>,
     step: &'static dyn HalfStep<S>,
     first: Side,
     warm_up: usize,
-) -> Built<'a, S> {
-    let (site, order) = setup.site(factors, step.parts(), first);
+) -> Built<'a, P::Factor<S>> {
+    let (site, order) = setup.site(step.parts(), first);
     let warm_up = if order.len() == 2 && !setup.begun { warm_up } else { 0 };
     Ok(Box::new(Alternation { site, step, order, warm_up }))
 }
 
-impl<T: Scalar> Method<T> for Alternation<'_, T> {
-    fn advance(&mut self, factors: &mut Pair<T>, steps: usize) {
+impl<S: Scalar, P: Site<S> + Send> Method<P::Factor> for Alternation<S, P> {
+    fn advance(&mut self, factors: &mut Factors<P::Factor>, steps: usize) {
         if self.warm_up > 0 {
             self.warm_up = self.warm_up.saturating_sub(steps);
             (0..steps).for_each(|_| alternate(&mut self.site, &self.order, &MU, factors, 1));

@@ -12,6 +12,7 @@ pub(crate) mod method;
 pub(crate) mod mixed;
 pub(crate) mod mu;
 pub(crate) mod newton;
+pub(crate) mod place;
 pub(crate) mod smooth;
 mod state;
 mod stream;
@@ -20,16 +21,13 @@ pub use state::{State, Store, missing};
 
 use crate::block::DictionaryParts;
 use crate::certificate::Certificate;
-use crate::problem::Problem;
 use crate::{Error, Result, Scalar, Settings};
-use admm::admm;
 use auto::auto;
 use extrapolated::mue;
-use fpa_authors::fpa_authors;
-use method::{Built, HalfStep, Local, Pair, alternation};
+use method::{Built, HalfStep, alternation};
+use place::{FactorsOf, Place};
 use std::fmt;
 use std::str::FromStr;
-use stream::stream;
 
 /// The properties of a [`Solver`].
 #[non_exhaustive]
@@ -77,7 +75,7 @@ const AUTHORS: Spec =
 
 /// Generates the enumeration, list, descriptions and constructors of all solvers, from one row for each.
 macro_rules! solvers {
-    ($($(#[$default:ident])? $solver:ident, $name:literal, $help:literal, $build:ident($($with:expr),*),
+    ($($(#[$default:ident])? $solver:ident, $name:literal, $help:literal, $build:path, ($($with:expr),*),
        { $($field:ident: $value:expr),* }, $like:ident;)*) => {
         /// The method of [`factorize`](crate::factorize); [`Solver::spec`] describes it.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,7 +102,10 @@ macro_rules! solvers {
         }
 
         /// Creates the method of the settings from given factors, to compute in S whatever the data type.
-        fn build<'a, T: Scalar, S: Scalar>(setup: &Setup<'a, T>, factors: &Pair<S>) -> Built<'a, S> {
+        fn build<'a, P: Place + 'a, S: Scalar>(
+            setup: &Setup<'a, P>,
+            factors: &FactorsOf<P, S>,
+        ) -> Built<'a, P::Factor<S>> {
             match setup.settings.solver {
                 $(Solver::$solver => $build(setup, factors $(, $with)*),)*
             }
@@ -119,45 +120,45 @@ solvers! {
     #[default]
     Auto, "auto",
     "Starts with mue, switches to newton, and returns to mue if newton makes less progress per unit of \
-    work; early iterations run in f32", auto(false), { inner_sparse: 2 }, PLAIN;
+    work; early iterations run in f32", auto, (false), { inner_sparse: 2 }, PLAIN;
 
     Fpa, "fpa", "First-order primal-dual algorithm of the paper, with step sizes adapted to every column",
-    alternation(&fpa::FPA, Side::H, WARM_UP), { inner: 5, inner_sparse: 5 }, PLAIN;
+    alternation, (&fpa::FPA, Side::H, WARM_UP), { inner: 5, inner_sparse: 5 }, PLAIN;
 
     Simplex, "simplex",
     "fpa with every column projected onto a simplex: the paper's variant for topic models",
-    alternation(&fpa::SIMPLEX, Side::H, WARM_UP), { inner: 5, inner_sparse: 5 }, PLAIN;
+    alternation, (&fpa::SIMPLEX, Side::H, WARM_UP), { inner: 5, inner_sparse: 5 }, PLAIN;
 
     Mu, "mu", "Multiplicative updates of Lee and Seung, an EM algorithm: the simplest method",
-    alternation(&mu::MU, Side::H, 0), { leaves_zero: false }, PLAIN;
+    alternation, (&mu::MU, Side::H, 0), { leaves_zero: false }, PLAIN;
 
     Mue, "mue", "Multiplicative updates with extrapolation, undone when the divergence increases",
-    mue(), { leaves_zero: false }, PLAIN;
+    mue, (), { leaves_zero: false }, PLAIN;
 
     Newton, "newton",
     "Newton's method on blocks of four weights with extrapolation, after ten iterations of mue",
-    auto(true), { inner_sparse: 2 }, PLAIN;
+    auto, (true), { inner_sparse: 2 }, PLAIN;
 
     Stream, "stream",
     "Two online passes over the columns of V, then a Newton step on W after each pass: a good answer after \
-    few readings", stream(), { may_mix: false }, PLAIN;
+    few readings", P::local_method, (), { may_mix: false }, PLAIN;
 
     Admm, "admm", "Alternating direction method of multipliers of Sun and Févotte, with the penalty rho",
-    admm(), { dense_only: true, holds_parts: false, never_rises: false, may_mix: false }, PLAIN;
+    P::local_method, (), { dense_only: true, holds_parts: false, never_rises: false, may_mix: false }, PLAIN;
 
     FpaAuthors, "fpa-authors", "The paper's own fpa program, repeated step for step for comparisons",
-    fpa_authors(false), { dense_only: true, inner: 5, inner_sparse: 5 }, AUTHORS;
+    P::local_method, (), { dense_only: true, inner: 5, inner_sparse: 5 }, AUTHORS;
 
     FpaPrinted, "fpa-printed",
     "The paper's Algorithm 2 as printed, with the sign that converges, for comparisons",
-    fpa_authors(true), { dense_only: true, inner: 5, inner_sparse: 5 }, AUTHORS;
+    P::local_method, (), { dense_only: true, inner: 5, inner_sparse: 5 }, AUTHORS;
 
     MuAuthors, "mu-authors", "The paper's own mu program, repeated step for step for comparisons: W before H",
-    alternation(&mu::MU, Side::W, 0), { leaves_zero: false, never_rises: true }, AUTHORS;
+    alternation, (&mu::MU, Side::W, 0), { leaves_zero: false, never_rises: true }, AUTHORS;
 
     AdmmAuthors, "admm-authors",
     "The paper's own admm program, repeated step for step for comparisons; it needs rho",
-    admm(), { dense_only: true }, AUTHORS;
+    P::local_method, (), { dense_only: true }, AUTHORS;
 }
 
 impl Solver {
@@ -220,10 +221,12 @@ pub enum Side {
 }
 
 /// The ingredients of a method.
-#[derive(Clone, Copy)]
-pub struct Setup<'a, T: Scalar> {
-    pub problem: &'a Problem<'a, T>,
+#[derive(Clone)]
+pub struct Setup<'a, P> {
+    /// Where V and the factors are.
+    pub place: P,
     pub settings: &'a Settings,
+    pub rank: usize,
     /// Whether the run began in f32, if a stored state says so.
     pub mixed: Option<bool>,
     /// The certificate of the start.
@@ -232,26 +235,16 @@ pub struct Setup<'a, T: Scalar> {
     pub begun: bool,
 }
 
-impl<'a, T: Scalar> Setup<'a, T> {
+impl<P: Place> Setup<'_, P> {
     /// The site of the half-steps, and the factors that move, in order.
-    fn site<S: Scalar>(
-        &self,
-        factors: &Pair<S>,
-        parts: DictionaryParts,
-        first: Side,
-    ) -> (Local<'a, S>, Vec<Side>) {
+    fn site<S: Scalar>(&self, parts: DictionaryParts, first: Side) -> (P::Site<S>, Vec<Side>) {
         let Settings { fixed, update, .. } = *self.settings;
-        (Local::new(self.problem, factors.h.rows(), parts, fixed, None), update.order(first))
+        (self.place.site(self.rank, parts, fixed), update.order(first))
     }
 }
 
 /// The half-step with this name, for other processes.
 pub(crate) fn half_step<S: Scalar>(name: &str) -> Option<&'static dyn HalfStep<S>> {
-    Some(match name {
-        "mu" => &mu::MU,
-        "newton" => &newton::Newton,
-        "fpa" => &fpa::FPA,
-        "simplex" => &fpa::SIMPLEX,
-        _ => return None,
-    })
+    let all: [&'static dyn HalfStep<S>; 4] = [&mu::MU, &newton::Newton, &fpa::FPA, &fpa::SIMPLEX];
+    all.into_iter().find(|step| step.name() == name)
 }

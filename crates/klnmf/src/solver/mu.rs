@@ -21,6 +21,10 @@ pub static MU: Mu = Mu { counts: false };
 pub static COUNTS: Mu = Mu { counts: true };
 
 impl<S: Scalar> HalfStep<S> for Mu {
+    fn name(&self) -> &'static str {
+        if self.counts { "counts" } else { "mu" }
+    }
+
     fn layout(&self) -> Layout {
         Layout::InPlace
     }

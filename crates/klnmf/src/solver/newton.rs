@@ -30,6 +30,10 @@ use crate::kernel::{self, Keep, LogSums, Ratio};
 pub struct Newton;
 
 impl<S: Scalar> HalfStep<S> for Newton {
+    fn name(&self) -> &'static str {
+        "newton"
+    }
+
     fn parts(&self) -> DictionaryParts {
         DictionaryParts { atoms: true, arrays: true, ..DictionaryParts::default() }
     }

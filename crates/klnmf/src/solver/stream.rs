@@ -23,7 +23,8 @@ use super::curvature::{Curvature, weight};
 use super::method::{Built, Column, HalfStep, Method, Pair, move_columns};
 use super::mu::MU;
 use super::newton::Newton;
-use super::{Setup, Side, Store, Update};
+use super::place::Here;
+use super::{Side, Store, Update};
 use crate::block::{Batch, Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Terms, Work};
 use crate::certificate::{self, Certificate, Values};
 use crate::cost::Cost;
@@ -72,8 +73,8 @@ struct Stream<'a, S> {
 }
 
 /// See [`Solver::Stream`](crate::Solver::Stream).
-pub fn stream<'a, T: Scalar, S: Scalar>(setup: &Setup<'a, T>, factors: &Pair<S>) -> Built<'a, S> {
-    let (problem, settings) = (setup.problem, setup.settings);
+pub fn stream<'a, T: Scalar, S: Scalar>(setup: &Here<'a, T>, factors: &Pair<S>) -> Built<'a, Mat<S>> {
+    let (problem, settings) = (setup.place, setup.settings);
     let online = settings.update == Update::Both && !setup.begun && problem.sum > 0.0;
     let mut new = Stream {
         data: problem.blocks(Side::H),
@@ -290,7 +291,7 @@ fn copy<S: Scalar>(from: &Mat<S>, to: &mut Mat<S>) {
     to.as_mut_slice().copy_from_slice(from.as_slice());
 }
 
-impl<S: Scalar> Method<S> for Stream<'_, S> {
+impl<S: Scalar> Method<Mat<S>> for Stream<'_, S> {
     fn advance(&mut self, factors: &mut Pair<S>, steps: usize) {
         for _ in 0..steps {
             if self.passes < ONLINE {
