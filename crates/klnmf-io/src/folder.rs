@@ -13,8 +13,9 @@ use crate::npy::Array;
 use crate::packed_lines::PackedLines;
 use crate::source::Source;
 use crate::table::{Stored, Table};
-use klnmf::{LineBuffer, Mat, Order, Scalar, Sparse};
+use klnmf::{LineBuffer, Lines, Mat, Order, Scalar, Sparse};
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -76,25 +77,35 @@ impl Folder {
         stamp(std::slice::from_ref(source)).is_ok_and(|now| !then.starts_with(&now))
     }
 
+    /// Reads some columns or some rows into memory, as the columns of a matrix.
+    pub fn part<T: Scalar>(&self, rows: bool, range: Range<usize>) -> Result<Stored<T>, Error> {
+        let lines = if rows { &self.rows } else { &self.columns };
+        some(lines, range).map_err(|fault| fault.at(lines.path()))
+    }
+
     /// Reads the whole matrix into memory.
     pub(crate) fn table<T: Scalar>(self) -> Result<Table<T>, Fault> {
-        let ((rows, cols), sparse) = (self.shape(), self.is_sparse());
-        let (mut ptr, mut idx, mut values, mut some) = (vec![0], vec![], vec![], LineBuffer::<T>::default());
-        for first in (0..cols).step_by(AT_A_TIME) {
-            some.clear();
-            let lines = first..(first + AT_A_TIME).min(cols);
-            T::lines(&self.columns, lines, &mut some).map_err(Fault::Content)?;
-            ptr.extend(some.ends.iter().map(|end| values.len() + end));
-            idx.extend_from_slice(&some.idx);
-            values.extend_from_slice(&some.values);
-        }
-        let matrix = if sparse {
-            Stored::Sparse(Sparse::new(rows, cols, Order::Columns, ptr, idx, values)?)
-        } else {
-            Stored::Dense(Mat::new(rows, cols, values)?)
-        };
+        let matrix = some(&self.columns, 0..self.shape().1)?;
         Ok(Table { matrix, row_names: self.row_names, col_names: self.col_names })
     }
+}
+
+/// Reads some lines, as the columns of a matrix.
+fn some<T: Scalar>(lines: &PackedLines, range: Range<usize>) -> Result<Stored<T>, Fault> {
+    let (length, cols, sparse) = (lines.shape().1, range.len(), lines.is_sparse());
+    let (mut ptr, mut idx, mut values, mut some) = (vec![0], vec![], vec![], LineBuffer::<T>::default());
+    for first in range.clone().step_by(AT_A_TIME) {
+        some.clear();
+        T::lines(lines, first..(first + AT_A_TIME).min(range.end), &mut some).map_err(Fault::Content)?;
+        ptr.extend(some.ends.iter().map(|end| values.len() + end));
+        idx.extend_from_slice(&some.idx);
+        values.extend_from_slice(&some.values);
+    }
+    Ok(if sparse {
+        Stored::Sparse(Sparse::new(length, cols, Order::Columns, ptr, idx, values)?)
+    } else {
+        Stored::Dense(Mat::new(length, cols, values)?)
+    })
 }
 
 /// The names of rows or columns, if the header has a checksum of them.

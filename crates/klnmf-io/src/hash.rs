@@ -37,6 +37,16 @@ impl DataHash {
         self.sum = self.sum.wrapping_add(xxh3_64_with_seed(&bytes, self.shape));
     }
 
+    /// The part of the entries, to be [added](Self::add_part) to that of other entries of the matrix.
+    pub fn part(&self) -> u64 {
+        self.sum.wrapping_sub(self.shape)
+    }
+
+    /// Adds entries that were hashed elsewhere.
+    pub fn add_part(&mut self, part: u64) {
+        self.sum = self.sum.wrapping_add(part);
+    }
+
     /// The hash as it is written in models: 16 digits.
     pub fn text(&self) -> String {
         format!("{:016x}", self.sum)

@@ -66,6 +66,20 @@ impl PackedLines {
         Ok(Self { path, file, ends, lines, length, sparse, longest, together, seed })
     }
 
+    /// The bytes of every line, which tell how much work it is. Lines that are packed together count alike.
+    pub fn bytes(&self) -> Vec<u64> {
+        let of = |line: usize| {
+            let unit = line / self.together;
+            let lines = self.together.min(self.lines - unit * self.together);
+            (self.end(unit + 1) - self.end(unit)) / lines as u64
+        };
+        (0..self.lines).map(of).collect()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn end(&self, units: usize) -> u64 {
         if units == 0 { 0 } else { self.ends[units - 1] }
     }

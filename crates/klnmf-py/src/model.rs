@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Iteration, seconds, divergence, gap_w, gap_h, sum, precision: the fields of Python's `Info`.
-type Facts = (usize, f64, f64, f64, f64, f64, &'static str);
+pub type Facts = (usize, f64, f64, f64, f64, f64, &'static str);
 /// The numeric fields, for the trace.
-type Numbers = (usize, f64, f64, f64, f64, f64);
+pub type Numbers = (usize, f64, f64, f64, f64, f64);
 
-fn facts(info: &Info) -> Facts {
+pub fn facts(info: &Info) -> Facts {
     let (iteration, seconds, divergence, gap_w, gap_h, sum) = numbers(info);
     (iteration, seconds, divergence, gap_w, gap_h, sum, info.precision.name())
 }
 
-fn numbers(info: &Info) -> Numbers {
+pub fn numbers(info: &Info) -> Numbers {
     (info.iteration, info.seconds, info.divergence, info.gap_w, info.gap_h, info.sum)
 }
 
@@ -322,7 +322,7 @@ fn init_of(name: &str) -> PyResult<Init> {
     }
 }
 
-fn update_of(name: &str) -> PyResult<Update> {
+pub fn update_of(name: &str) -> PyResult<Update> {
     match name {
         "both" => Ok(Update::Both),
         "W" => Ok(Update::W),

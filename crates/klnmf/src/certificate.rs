@@ -27,6 +27,15 @@ pub struct Certificate {
     pub gap_h: f64,
 }
 
+impl Certificate {
+    /// The certificate from sums over the columns, and from the sum of the gaps of the rows.
+    pub(crate) fn of(divergence: f64, exact: f64, gap_h: f64, by_rows: f64) -> Self {
+        // No divergence is negative, so `exact` bounds gap_w. Rows use this one by one only if measured.
+        let gap_w = if gap_h.is_finite() { by_rows.min(exact) } else { f64::INFINITY };
+        Self { divergence, gap_w, gap_h }
+    }
+}
+
 /// Certifies given factors: W is n × r, H is r × m, V is n × m. `threads`: 0 for one per core.
 ///
 /// ```
@@ -117,10 +126,8 @@ impl<'a> Certifier<'a> {
         let by_columns = evaluate(for_h, wt, h, Some(self.epsilon), of(Side::H));
         let measured = of(Side::W).map(|_| self.epsilon);
         let by_rows = evaluate(for_w, h, wt, measured, of(Side::W));
-        // No divergence is negative, so `exact` bounds gap_w. Rows use this one by one only if measured.
-        let exact = by_columns.exact;
-        let gap_w = if by_columns.gap.is_finite() { by_rows.gap.min(exact) } else { f64::INFINITY };
-        let certificate = Certificate { divergence: by_columns.divergence, gap_w, gap_h: by_columns.gap };
+        let Values { divergence, exact, gap, .. } = by_columns;
+        let certificate = Certificate::of(divergence, exact, gap, by_rows.gap);
         let value = dual.map(|(side, _)| if side == Side::H { by_columns.dual } else { by_rows.dual });
         (certificate, value)
     }
@@ -130,7 +137,7 @@ impl<'a> Certifier<'a> {
 #[derive(Clone, Copy, Default)]
 pub struct Values {
     /// The reported divergence, with ε inside the logarithm.
-    divergence: f64,
+    pub divergence: f64,
     /// The divergence without ε, to which the bounds refer.
     pub exact: f64,
     pub gap: f64,

@@ -3,15 +3,18 @@
 //! A generic function is compiled again in every crate that calls it. A method of `f32` or `f64` is not, so
 //! the generic functions of the interface only forward to these.
 
-use crate::block::Lines;
+use crate::block::{Blocks, Lines};
+use crate::cluster::{self, Begin, Cluster, RemoteRun};
 use crate::decompose::{DecomposeSettings, Decomposer, Decomposition};
 use crate::matrix::{Matrix, Sparse};
-use crate::solver::method::{HalfStep, Pair};
-use crate::{Certificate, Mat, Problem, Result, Run, Scalar, Settings, Solution, State, solver};
+use crate::solver::method::Pair;
+use crate::worker::{self, Column, Step};
+use crate::{Certificate, Mat, Problem, Result, Run, Scalar, Settings, Solution, State};
 use std::ops::ControlFlow;
 
 /// A callback between two rounds of a run.
 type Each<'r, 'a, T> = &'r mut dyn FnMut(&mut Run<'a, T>) -> ControlFlow<()>;
+type EachRemote<'r, 'a, T> = &'r mut dyn FnMut(&mut RemoteRun<'a, T>) -> ControlFlow<()>;
 
 macro_rules! compiled {
     ($($name:ident<$a:lifetime>($($arg:ident: $type:ty),*) -> $result:ty = $body:path;)*) => {
@@ -59,5 +62,23 @@ compiled! {
     ) -> Result<Decomposition<Self>> = Decomposer::solve_lines;
     sort_lines<'a>(matrix: &'a mut Sparse<Self>) -> () = Sparse::make_canonical;
     reordered<'a>(view: Matrix<'a, Self>) -> Result<Sparse<Self>> = Sparse::reorder;
-    half_step<'a>(name: &'a str) -> Option<&'static dyn HalfStep<Self>> = solver::half_step;
+    half_step<'a>(
+        step: Step<'a>,
+        data: &'a dyn Blocks<Self>,
+        factors: (&'a Mat<Self>, &'a mut Mat<Self>),
+        columns: &'a mut [Column],
+        threads: usize
+    ) -> Result<Vec<f64>> = worker::move_columns;
+    evaluate<'a>(
+        data: &'a dyn Blocks<f64>,
+        factors: (&'a Mat<Self>, &'a Mat<Self>),
+        how: (usize, bool),
+        threads: usize
+    ) -> Result<Vec<[f64; 3]>> = worker::evaluate;
+    run_on<'a>(
+        cluster: &'a dyn Cluster,
+        begin: Begin<'a, Self>,
+        settings: &'a Settings,
+        each: EachRemote<'_, 'a, Self>
+    ) -> Result<Solution<Self>> = cluster::run;
 }

@@ -55,6 +55,19 @@ pub(crate) fn start<T: Scalar>(
     Ok((w, h))
 }
 
+/// The random start for a V of this shape and sum, which may be elsewhere.
+pub(crate) fn random_start<T: Scalar>(
+    (n, m): (usize, usize),
+    sum: f64,
+    rank: usize,
+    seed: u64,
+) -> Result<(Mat<T>, Mat<T>)> {
+    check_rank_of((n, m), rank)?;
+    let (mut w, mut h) = random(n, m, rank, seed)?;
+    scale_to(sum, &mut w, &mut h);
+    Ok((w, h))
+}
+
 /// Adds atoms to a model as in the paper: [W, 0] and [H; ν]. This does not change the divergence. A method
 /// that can leave zero (the primal-dual algorithm, but not multiplicative updates) continues from there.
 ///

@@ -68,7 +68,8 @@
 //! ```
 //!
 //! `decompose/` holds the stages of the convex problem, `primal_dual.rs` the step of the paper, `topics/` and
-//! `simplex.rs` topic models, `init.rs` starts and growth, `worker.rs` half-steps for other processes.
+//! `simplex.rs` topic models, `init.rs` starts and growth, `cluster.rs` runs on
+//! several processes, `worker.rs` what each of them computes.
 //!
 //! # References
 //!
@@ -94,6 +95,7 @@
 mod algorithm_1;
 mod block;
 mod certificate;
+mod cluster;
 mod compiled;
 mod cost;
 mod decompose;
@@ -120,11 +122,13 @@ mod worker;
 pub use algorithm_1::{Algorithm1, Values, algorithm_1};
 pub use block::{LineBuffer, Lines};
 pub use certificate::{Certificate, certificate, check_factors};
+#[doc(hidden)]
+pub use cluster::{Begin, Cluster, Handle, RemoteRun, factorize_on};
 pub use decompose::{ColumnInfo, DecomposeSettings, Decomposer, Decomposition, Stages, decompose};
 pub use error::{Entry, Error, Result};
 pub use factorize::{Info, Precision, Settings, Solution, Status, factorize, factorize_from};
 pub use init::{Init, check_rank, grow, init};
-pub use kernel::{instruction_level, instruction_levels};
+pub use kernel::{instruction_level, instruction_levels, set_instruction_level};
 pub use matching::{Match, assign, cosine, cosines, match_parts};
 pub use matrix::{Mat, Matrix, Order, Sparse};
 pub use memory::{Memory, memory};
@@ -140,4 +144,10 @@ pub use topics::{
     topic_weights, topics, topics_from,
 };
 #[doc(hidden)]
-pub use worker::{Column, half_step};
+pub use worker::{Column, Piece, Step, carry_on, half_step};
+#[doc(hidden)]
+pub use {
+    block::Nonzero,
+    solver::Side,
+    solver::place::{Facts, Test},
+};

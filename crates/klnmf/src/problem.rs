@@ -8,7 +8,7 @@ use crate::factorize::{Info, Settings, Solution};
 use crate::matrix::Matrix;
 use crate::parallel::{Pool, total};
 use crate::run::{Run, conditions};
-use crate::solver::method::Factors;
+use crate::solver::method::{Factors, Pair};
 use crate::solver::{Side, State, Store, missing};
 use crate::{Error, Mat, Result, Scalar};
 use std::marker::PhantomData;
@@ -151,22 +151,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
     /// those at its start, except for limits and tolerance. The bits differ if a limit cut a round short (7
     /// iterations with rounds of 5), because a run without that limit would have completed the round.
     pub fn resume<'a>(&'a self, state: &State, settings: &'a Settings) -> Result<Run<'a, T>> {
-        if state.solver != settings.solver {
-            let why = format!("it belongs to solver {}, not {}", state.solver, settings.solver);
-            return Err(Error::State(why));
-        }
-        for (name, value) in conditions::<T>(self.sum, settings) {
-            if state.number(name)?.to_bits() != value.to_bits() {
-                return Err(Error::State(format!("it was made with another {}", &name["with.".len()..])));
-            }
-        }
-        let (n, m) = self.shape();
-        let fits = |h: &&Mat<f64>| h.rows() > 0 && h.cols() == m;
-        let rank = state.arrays.get("h").filter(fits).ok_or_else(|| missing("h for this V"))?.rows();
-        let mut factors = Factors { wt: Mat::try_zeros(rank, n)?, h: Mat::try_zeros(rank, m)? };
-        factors.carry("", &mut Store::Load(state))?;
-        check_factor("Wᵀ", &factors.wt, &factors.wt.row_sums())?;
-        check_factor("H", &factors.h, &factors.h.row_sums())?;
+        let factors = restored(state, self.shape(), self.sum, settings)?;
         T::run(self, factors, settings, Some(state))
     }
 
@@ -187,4 +172,29 @@ impl<'v, T: Scalar> Problem<'v, T> {
         let (certificate, _) = Certifier::new(self, h.rows(), 0.0, 0).certify(&w.transpose(), h, None);
         self.check().map(|()| certificate)
     }
+}
+
+/// The factors of a stored state, if it belongs to a V of this shape and sum and to these settings.
+pub(crate) fn restored<T: Scalar>(
+    state: &State,
+    (n, m): (usize, usize),
+    sum: f64,
+    settings: &Settings,
+) -> Result<Pair<T>> {
+    if state.solver != settings.solver {
+        let why = format!("it belongs to solver {}, not {}", state.solver, settings.solver);
+        return Err(Error::State(why));
+    }
+    for (name, value) in conditions::<T>(sum, settings) {
+        if state.number(name)?.to_bits() != value.to_bits() {
+            return Err(Error::State(format!("it was made with another {}", &name["with.".len()..])));
+        }
+    }
+    let fits = |h: &&Mat<f64>| h.rows() > 0 && h.cols() == m;
+    let rank = state.arrays.get("h").filter(fits).ok_or_else(|| missing("h for this V"))?.rows();
+    let mut factors = Factors { wt: Mat::try_zeros(rank, n)?, h: Mat::try_zeros(rank, m)? };
+    factors.carry("", &mut Store::Load(state))?;
+    check_factor("Wᵀ", &factors.wt, &factors.wt.row_sums())?;
+    check_factor("H", &factors.h, &factors.h.row_sums())?;
+    Ok(factors)
 }

@@ -277,6 +277,18 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
         state
     }
 
+    /// Fails if V or a factor could not be reached since the start. A state is then worthless.
+    pub fn check(&self) -> Result<()> {
+        self.place.check()
+    }
+
+    /// Loads what [`Run::state`] has just saved, so that handles to factors no longer depend on older ones.
+    pub fn reload(&mut self, state: &State) -> Result<()> {
+        let mut store = Store::Load(state);
+        self.place.carry::<T>("", &mut self.factors, &mut store)?;
+        self.method.carry(&mut store)
+    }
+
     pub(crate) fn end(mut self) -> Result<Solution<T>> {
         self.close()?;
         let status = self.ended().unwrap_or(Status::Stopped);

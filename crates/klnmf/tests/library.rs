@@ -1,6 +1,7 @@
 //! All integration tests of the library, in one program. Every further program would compile and link the
 //! generic code again.
 
+mod cluster;
 mod common;
 mod convex;
 mod defects;

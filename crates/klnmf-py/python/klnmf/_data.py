@@ -68,7 +68,8 @@ def _tidy(V: Any) -> Any:
     wide = V.indices.dtype in (np.int32, np.int64) and V.indptr.dtype in (np.int32, np.int64)
     if plain and wide and len(V.data) == len(V.indices) == end:
         return V
-    data, indices, indptr = (np.ascontiguousarray(part) for part in (V.data[:end], V.indices[:end], V.indptr))
+    wanted = V.data[:end], V.indices[:end], V.indptr
+    data, indices, indptr = (np.require(part, requirements="CA") for part in wanted)
     return type(V)((data, indices.astype(np.int64), indptr.astype(np.int64)), shape=V.shape)
 
 

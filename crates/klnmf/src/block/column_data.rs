@@ -46,9 +46,30 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
             }
             (Order::Rows, true) => Source::Sparse(pool.run(|| Sparse::reordered(v))?),
         };
+        Ok(Self::of(pool, source))
+    }
+
+    /// The data with a memory of their own.
+    pub fn into_owned(self) -> Result<ColumnData<'static, T>> {
+        let Self { source, sums, nonzero, longest } = self;
+        let source = match source {
+            Source::Borrowed(v) => match v.compressed {
+                None => Source::Dense(Mat::new(v.rows(), v.cols(), v.values.to_vec())?),
+                Some(arrays) => {
+                    let shape = (v.rows(), v.cols());
+                    Source::Sparse(Sparse::copied(shape, Order::Columns, arrays, v.values))
+                }
+            },
+            Source::Dense(v) => Source::Dense(v),
+            Source::Sparse(v) => Source::Sparse(v),
+        };
+        Ok(ColumnData { source, sums, nonzero, longest })
+    }
+
+    fn of(pool: &Pool, source: Source<'v, T>) -> Self {
         let mut new = Self { source, sums: vec![], nonzero: Nonzero::NONE, longest: 0 };
         let view = new.view();
-        let (mut sums, mut facts) = (vec![0.0; v.cols()], vec![(0, Nonzero::NONE); v.cols()]);
+        let (mut sums, mut facts) = (vec![0.0; view.cols()], vec![(0, Nonzero::NONE); view.cols()]);
         pool.panels(64, (&mut sums, 1), (&mut facts, 1), |first, sums, facts| {
             for (j, (sum, fact)) in (first..).zip(sums.iter_mut().zip(facts)) {
                 let values = view.line(j).values;
@@ -58,7 +79,7 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
         let all = facts.into_iter().reduce(|a, b| (a.0.max(b.0), a.1.and(b.1)));
         (new.longest, new.nonzero) = all.unwrap_or((0, Nonzero::NONE));
         new.sums = sums;
-        Ok(new)
+        new
     }
 
     /// The data as blocks in the precision of the computation.

@@ -121,12 +121,16 @@ impl<D: Blocks<f32> + Blocks<f64> + Send> Storage for D {
 /// The number of non-zero entries, the smallest and the largest; ∞ and 0 if there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nonzero {
+    /// Their number.
     pub count: usize,
+    /// The smallest.
     pub least: f64,
+    /// The largest.
     pub most: f64,
 }
 
 impl Nonzero {
+    /// No entries.
     pub const NONE: Self = Self { count: 0, least: f64::INFINITY, most: 0.0 };
 
     /// These entries and others.

@@ -1,6 +1,7 @@
 //! The instruction sets that the kernel is compiled for, and the choice between them at run time.
 
 use super::lanes::Lanes;
+use crate::error::require;
 use crate::{Error, Result, Scalar};
 #[cfg(target_arch = "x86_64")]
 pub use pulp::x86::{V3 as Avx2, V4 as Avx512};
@@ -9,6 +10,9 @@ use std::sync::OnceLock;
 
 /// The environment variable that forces a level.
 const VARIABLE: &str = "KLNMF_LEVEL";
+
+/// The level of this process, once it is in use.
+static CHOSEN: OnceLock<Isa> = OnceLock::new();
 
 /// Work on numbers `S`, generic over the register width.
 ///
@@ -41,7 +45,6 @@ impl Isa {
 
     /// The level in use: the one in `KLNMF_LEVEL`, or the widest if that is not a level of this processor.
     pub fn get() -> Self {
-        static CHOSEN: OnceLock<Isa> = OnceLock::new();
         *CHOSEN.get_or_init(|| Self::chosen().unwrap_or_else(|_| Self::widest()))
     }
 
@@ -154,7 +157,15 @@ pub(crate) fn simd<R>(f: impl FnOnce() -> R) -> R {
 /// The instruction level in use: `plain`, `avx2` or `avx512`. `KLNMF_LEVEL` forces one. A level that is
 /// unknown or missing on this processor is an error here and in every call that works on V.
 pub fn instruction_level() -> Result<&'static str> {
-    Isa::chosen().map(Isa::name)
+    Isa::chosen().map(|chosen| CHOSEN.get().copied().unwrap_or(chosen).name())
+}
+
+/// Sets the instruction level of this process, so that several processes compute the same bits. It cannot
+/// change once it is in use.
+pub fn set_instruction_level(name: &str) -> Result<()> {
+    let wanted = Isa::named(name)?;
+    let must = "this process already computes with other instructions: start it with KLNMF_LEVEL set to this";
+    require(CHOSEN.get_or_init(|| wanted).name() == wanted.name(), VARIABLE, name, must)
 }
 
 /// The instruction levels of this processor.

@@ -26,7 +26,7 @@ mod x86;
 pub(crate) use isa::simd;
 #[cfg(target_arch = "x86_64")]
 pub use isa::{Avx2, Avx512};
-pub use isa::{Isa, instruction_level, instruction_levels};
+pub use isa::{Isa, instruction_level, instruction_levels, set_instruction_level};
 pub use lanes::Lanes;
 pub(crate) use loops::{
     add_columns, convert, convert_rows, dot, ln, log_sum, multiply, multiply_transposed, weighted_log,

@@ -98,6 +98,17 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         Ok(new)
     }
 
+    /// All entries, or the stored ones, in storage order.
+    pub fn values(&self) -> &'a [T] {
+        self.values
+    }
+
+    /// The ends of the lines and the positions of the stored entries in them, if the matrix is sparse: line
+    /// `l` holds the entries `ptr[l]..ptr[l + 1]`.
+    pub fn positions(&self) -> Option<(&'a [usize], &'a [u32])> {
+        self.compressed.map(|Compressed { ptr, idx }| (ptr, idx))
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows

@@ -44,6 +44,17 @@ impl<T: Scalar> Sparse<T> {
         Ok(new)
     }
 
+    /// A copy that keeps explicit zeros, on which the order of sums depends.
+    pub(crate) fn copied(
+        (rows, cols): (usize, usize),
+        order: Order,
+        arrays: Compressed<'_>,
+        val: &[T],
+    ) -> Self {
+        let Compressed { ptr, idx } = arrays;
+        Self { rows, cols, order, ptr: ptr.to_vec(), idx: idx.to_vec(), val: val.to_vec() }
+    }
+
     /// Builds the matrix from (row, column, value) entries in any order.
     ///
     /// `replay` is called twice, once to count and once to fill, and must pass the same entries to `put` both

@@ -29,6 +29,7 @@ pub struct Facts {
     pub shape: (usize, usize),
     /// ΣV.
     pub sum: f64,
+    /// The entries that are not zero.
     pub nonzero: Nonzero,
     /// Whether V is stored as sparse, so that its columns gather rows of the dictionary.
     pub gathers: bool,
@@ -61,12 +62,18 @@ pub enum Test {
 }
 
 impl Test {
+    /// The range in which entries that are not zero must lie.
+    pub fn range(self) -> (f64, f64) {
+        match self {
+            Test::Finite => (f64::MIN, f64::MAX),
+            Test::FitF32 => (*RANGE.start(), *RANGE.end()),
+        }
+    }
+
     /// Whether an entry has the property.
     pub fn holds(self, x: f64) -> bool {
-        match self {
-            Test::Finite => x.is_finite(),
-            Test::FitF32 => x == 0.0 || RANGE.contains(&x),
-        }
+        let (least, most) = self.range();
+        x == 0.0 || (least <= x && x <= most)
     }
 }
 

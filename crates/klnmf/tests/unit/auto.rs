@@ -27,8 +27,8 @@ fn changed(newton_only: bool, change: &[(&str, f64)], steps: usize) -> (State, S
     let (problem, settings) = (Problem::new(&v, 1).unwrap(), Settings::default());
     let mut factors = Factors { wt: Mat::from_rows(&[&[1.0, 1.0]]), h: Mat::from_rows(&[&[1.0, 1.0]]) };
     let start = problem.certificate(&factors.wt.transpose(), &factors.h).unwrap();
-    let setup = Setup { problem: &problem, settings: &settings, mixed: None, start, begun: false };
-    let mut method = auto::<f64, f64>(&setup, &factors, newton_only).unwrap();
+    let setup = Setup { place: &problem, settings: &settings, rank: 1, mixed: None, start, begun: false };
+    let mut method = auto::<_, f64>(&setup, &factors, newton_only).unwrap();
     let (mut before, mut after) = (State::new(Solver::Auto), State::new(Solver::Auto));
     method.carry(&mut Store::Save(&mut before)).unwrap();
     before.numbers.extend(change.iter().map(|(name, value)| (name.to_string(), *value)));

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::block::{ColumnData, DictionaryParts, Evidence, HalfProblem, Terms};
-use crate::compiled::Compiled;
 use crate::parallel::Pool;
 use crate::solver::method::{Column, half_step};
 use crate::solver::newton::Newton;
@@ -230,7 +229,7 @@ fn half_steps_minimise_the_penalised_objective() {
         let mut half = HalfProblem::new(data.blocks::<f64>(), &pool, r, parts, terms);
         let mut values = vec![];
         for (name, count) in [("mu", 20_000), ("newton", 60), ("fpa", 600)] {
-            let step = <f64 as Compiled>::half_step(name).unwrap();
+            let step = crate::solver::half_step::<f64>(name).unwrap();
             let (mut x, mut columns) = (start.clone(), vec![Column::default(); m]);
             let mut before = f64::INFINITY;
             for round in 0..count / 5 {

@@ -5,7 +5,6 @@
 
 use super::column_data::panel_width;
 use super::{Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Load, Nonzero, Storage, Terms};
-use crate::compiled::Compiled;
 use crate::cost::Cost;
 use crate::parallel::Pool;
 use crate::solver::method::{Column, HalfStep, half_step};
@@ -88,7 +87,7 @@ fn missing_entries_do_not_count() {
         })
         .sum();
     for (name, count) in [("mu", 20_000), ("newton", 200), ("fpa", 3000), ("simplex", 3000)] {
-        let step: &dyn HalfStep<f64> = <f64 as Compiled>::half_step(name).unwrap();
+        let step: &dyn HalfStep<f64> = crate::solver::half_step::<f64>(name).unwrap();
         let mut x = Mat::from_fn(r, m, |_, _| 1.0);
         let mut columns = vec![Column::default(); m];
         half_step::<f64>(&mut half, step, &w.transpose(), &mut x, &mut columns, count, false);
