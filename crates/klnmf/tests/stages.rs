@@ -205,10 +205,10 @@ fn primal_weights_shrink_when_the_divergence_increases() {
     assert!(divergence(&x) < before);
 }
 
-/// Long sparse columns are gathered in groups that fit into the workspace.
+/// Long sparse columns are gathered in groups that fit into the workspace: two of the three in each panel.
 #[test]
 fn long_sparse_columns_are_solved_like_dense_ones() {
-    let known = known_optimum(6, 900, 12, 3, 2, false);
+    let known = known_optimum(6, 900, 130, 3, 2, false);
     let settings = DecomposeSettings { tol: 1e-9, threads: 1, ..DecomposeSettings::default() };
     let found = decompose(&crate::common::sparse(&known.v), &known.w, &settings).unwrap();
     assert!(found.unconverged() == 0 && found.divergence() - known.optimum <= found.gap() + 1e-9);
