@@ -113,9 +113,9 @@ pub fn nonzero<T: Scalar>(values: &[T]) -> Nonzero {
 pub fn panel_width(rows: usize, cols: usize, arrays: bool, threads: usize) -> usize {
     // Several panels for every thread, in multiples of the columns that the kernels process together. Every
     // panel reads the dictionary again. If that comes from memory, there is one wide panel for every thread,
-    // and arrays are kept for at least eight columns.
+    // and arrays are kept for at least sixteen columns.
     let (panels, most) = if rows < TALL { (4, USUAL_COLUMNS) } else { (1, MOST_COLUMNS) };
-    let fits = if arrays { (MOST_NUMBERS / rows.max(1)).clamp(8, most) } else { most };
+    let fits = if arrays { (MOST_NUMBERS / rows.max(1)).clamp(16, most) } else { most };
     let width = cols.div_ceil(threads * panels);
     if cols >= 64 { width.next_multiple_of(8).min(fits) } else { width.clamp(1, fits) }
 }

@@ -47,7 +47,7 @@ fn tile_rows(p: usize) -> usize {
 pub const MOST_COLUMNS: usize = 96;
 
 /// The most sparse columns loaded together.
-pub const MOST_BLOCKS: usize = 8;
+pub const MOST_BLOCKS: usize = 16;
 
 /// Rows of a dictionary stored atom by atom, padded so that every atom fills whole registers.
 fn padded<S>(p: usize) -> usize {

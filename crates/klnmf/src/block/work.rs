@@ -21,7 +21,7 @@ pub struct Load<S> {
 /// A thread's memory for a method. Unused arrays stay untouched zero pages and cost nothing.
 ///
 /// The first group holds p × q numbers each, with p padded, and is empty unless the method keeps such arrays.
-/// The second holds r × q numbers each, for at least eight columns.
+/// The second holds r × q numbers each, for at least sixteen columns.
 pub struct Work<S> {
     /// One tile of KX.
     pub tile: Aligned<S>,

@@ -8,8 +8,8 @@ use super::lanes::{Lanes, MOST};
 use crate::Scalar;
 use std::ops::Range;
 
-/// Columns processed together.
-pub(crate) const C: usize = 8;
+/// Columns processed together. With 16 of them, two quadratic programs for eight columns each overlap.
+pub(crate) const C: usize = 16;
 /// Weights in a block.
 pub(crate) const B: usize = 4;
 /// Entries of the upper triangle of a B × B matrix.
@@ -185,13 +185,15 @@ impl<S: Scalar> Wide<S> for Totals<'_, S> {
 
     #[inline(always)]
     fn run<L: Lanes<S>>(self, token: L::Token) -> Self::Output {
-        // Written out, because the compiler passes the registers of a loop through memory.
-        let [c0, c1, c2, c3, c4, c5, c6, c7] = self.0;
         let mut totals = [[0.0; C]; B + H];
-        for (e, total) in totals.iter_mut().enumerate() {
-            let (s0, s1, s2, s3) = (c0.at::<L>(token, e), c1.at(token, e), c2.at(token, e), c3.at(token, e));
-            let (s4, s5, s6, s7) = (c4.at(token, e), c5.at(token, e), c6.at(token, e), c7.at(token, e));
-            *total = L::sums([s0, s1, s2, s3, s4, s5, s6, s7]);
+        for (at, eight) in self.0.as_chunks().0.iter().enumerate() {
+            // Written out, because the compiler passes the registers of a loop through memory.
+            let [c0, c1, c2, c3, c4, c5, c6, c7] = eight;
+            for (e, total) in totals.iter_mut().enumerate() {
+                let (s0, s1, s2, s3) = (c0.at(token, e), c1.at(token, e), c2.at(token, e), c3.at(token, e));
+                let (s4, s5, s6, s7) = (c4.at(token, e), c5.at(token, e), c6.at(token, e), c7.at(token, e));
+                total.as_chunks_mut().0[at] = L::sums([s0, s1, s2, s3, s4, s5, s6, s7]);
+            }
         }
         totals
     }

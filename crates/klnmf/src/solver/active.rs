@@ -52,9 +52,10 @@ impl Active {
     fn choose<P: Fn(usize) -> bool>(&mut self, columns: usize, test_of: impl Fn(usize) -> P) {
         for (column, list) in self.weights.chunks_mut(self.r).take(columns).enumerate() {
             let (mut count, is_active) = (0, test_of(column));
-            for k in (0..self.r).filter(|k| is_active(*k)) {
+            // Without a branch, which could not be predicted.
+            for k in 0..self.r {
                 list[count] = k as u32;
-                count += 1;
+                count += usize::from(is_active(k));
             }
             self.counts[column] = count;
         }

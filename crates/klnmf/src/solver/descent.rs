@@ -12,9 +12,8 @@ use crate::kernel::{self, Isa};
 use std::array;
 use std::ops::Range;
 
-/// The start of each row in the upper triangle, and which of its entries lie on the diagonal.
+/// The start of each row in the upper triangle: the entries on the diagonal.
 const FIRST: [usize; B] = [0, 4, 7, 9];
-const DIAGONAL: [bool; H] = [true, false, false, false, true, false, false, true, false, true];
 /// Lower bound of Kx, in units of the machine epsilon and the sum of the column.
 const FLOOR: f64 = 1e-3;
 /// Rounding errors of z, in units of that bound. Below them z cannot be distinguished from zero.
@@ -66,31 +65,15 @@ pub fn descend<T: Scalar>(
         }
         let floor = (T::EPSILON * T::from_f64(FLOOR * b.sums[c])).max(T::TINY);
         let (list, copied, cost) = (lists.active.of(lists.first + column), lists.copied, b.cost.from(c));
-        let (d, before) = ([T::ZERO; B], cost.held);
-        let Block { atoms, .. } = *b;
-        let (block, left) = (0, if list.len() > cost.held { sweeps } else { 0 });
-        Some(Lane {
-            height,
-            atoms,
-            zeros,
-            list,
-            copied,
-            cost,
-            floor,
-            a: data,
-            z,
-            x,
-            old,
-            d,
-            before,
-            block,
-            left,
-        })
+        let atoms = Atoms { all: b.atoms, zeros: &zeros[..height], list, copied };
+        let (first, left) = (cost.held, if list.len() > cost.held { sweeps } else { 0 });
+        let (d, before, k) = ([T::ZERO; B], [atoms.zeros; B], atoms.four(first));
+        Some(Lane { atoms, cost, floor, a: data, z, x, old, d, before, k, first, left })
     });
     run_lanes(columns);
 }
 
-/// Updates columns, eight at a time. As soon as one is done, the next takes its place. Columns do not depend
+/// Updates columns, sixteen at a time. As soon as one is done, the next takes its place. Columns do not depend
 /// on each other.
 fn run_lanes<'a, T: Scalar>(mut columns: impl Iterator<Item = Lane<'a, T>>) {
     let (isa, mut sums) = (Isa::get(), [Sums::ZERO; C]);
@@ -112,16 +95,37 @@ fn run_lanes<'a, T: Scalar>(mut columns: impl Iterator<Item = Lane<'a, T>>) {
     }
 }
 
-/// A column whose weights are being updated.
-struct Lane<'a, T> {
-    height: usize,
-    atoms: &'a [T],
+/// The atoms of a column.
+#[derive(Clone, Copy)]
+struct Atoms<'a, T> {
+    all: &'a [T],
     /// Replaces missing atoms if the list is shorter than B.
     zeros: &'a [T],
     /// The weights in use, the held ones first.
     list: &'a [u32],
-    /// Whether `atoms` has only the atoms in the list.
+    /// Whether there are only the atoms in the list.
     copied: bool,
+}
+
+impl<'a, T: Scalar> Atoms<'a, T> {
+    /// The atom at a place of the list.
+    #[inline(always)]
+    fn at(&self, place: usize) -> &'a [T] {
+        let Some(k) = self.list.get(place) else { return self.zeros };
+        let height = self.zeros.len();
+        &self.all[if self.copied { place } else { *k as usize } * height..][..height]
+    }
+
+    /// The atoms of the block that begins at a place of the list.
+    #[inline(always)]
+    fn four(&self, first: usize) -> [&'a [T]; B] {
+        [self.at(first), self.at(first + 1), self.at(first + 2), self.at(first + 3)]
+    }
+}
+
+/// A column whose weights are being updated.
+struct Lane<'a, T> {
+    atoms: Atoms<'a, T>,
     cost: Cost<'a, T>,
     /// Lower bound of z.
     floor: T,
@@ -130,39 +134,37 @@ struct Lane<'a, T> {
     x: &'a mut [T],
     /// The weights at the start.
     old: &'a [T],
-    /// The change of the previous block, which z does not include yet.
+    /// The change of the previous block, which z does not include yet, and the atoms of that block.
     d: [T; B],
-    /// The place of the previous block in the list.
-    before: usize,
-    /// The number of the next block, and of the sweeps that are left.
-    block: usize,
+    before: [&'a [T]; B],
+    /// The atoms of the next block, and its place in the list.
+    k: [&'a [T]; B],
+    first: usize,
+    /// The number of sweeps that are left.
     left: usize,
 }
 
-impl<T: Scalar> Lane<'_, T> {
-    /// The number of weights that move.
-    fn free(&self) -> usize {
-        self.list.len() - self.cost.held
+impl<'a, T: Scalar> Lane<'a, T> {
+    /// The weights of the next block.
+    #[inline(always)]
+    fn block(&self) -> impl Iterator<Item = (usize, usize)> + use<'a, T> {
+        self.atoms.list[self.first..].iter().take(B).map(|k| *k as usize).enumerate()
     }
 
-    /// The place of the next block in the list. The last block overlaps the previous one instead of being
-    /// shorter.
-    fn first(&self) -> usize {
-        self.cost.held + (self.block * B).min(self.free().saturating_sub(B))
-    }
-
-    /// Goes on to the next block.
+    /// Goes on to the next block. The last block overlaps the previous one instead of being shorter.
     fn advance(&mut self) {
-        (self.before, self.block) = (self.first(), self.block + 1);
-        if self.block == self.free().div_ceil(B) {
-            (self.block, self.left) = (0, self.left - 1);
+        let (end, held) = (self.atoms.list.len(), self.cost.held);
+        if self.first + B >= end {
+            (self.first, self.left) = (held, self.left - 1);
+        } else {
+            self.first = (self.first + B).min(end - B);
         }
+        (self.before, self.k) = (self.k, self.atoms.four(self.first));
     }
 
     /// Applies the last change. If it makes z zero in a row with a > 0, the column takes a step back.
     fn finish(&mut self, isa: Isa) {
-        let before = self.before;
-        let least = isa.run_wide(LastPass(&mut self.rows(before, before, 0..self.height)));
+        let least = isa.run_wide(LastPass(&mut self.rows(0..self.z.len())));
         if least <= self.floor * T::from_f64(ROUNDING) && self.vanishes() {
             self.step_back();
         }
@@ -181,73 +183,71 @@ impl<T: Scalar> Lane<'_, T> {
     /// a > 0. Weights that are not in the list are zero.
     fn vanishes(&mut self) -> bool {
         self.z.fill(T::ZERO);
-        for (place, k) in self.list.iter().enumerate() {
-            let (x, atom) =
-                (self.x[*k as usize], atom(self.atoms, self.height, self.list, self.copied, place));
-            self.z.iter_mut().zip(atom.unwrap_or_default()).for_each(|(z, k)| *z += x * *k);
+        for (place, k) in self.atoms.list.iter().enumerate() {
+            let (x, atom) = (self.x[*k as usize], self.atoms.at(place));
+            self.z.iter_mut().zip(atom).for_each(|(z, k)| *z += x * *k);
         }
         self.z.iter().zip(self.a).any(|(z, a)| *z < T::TINY && *a > T::ZERO)
     }
 
-    /// The operands of a pass over some rows: the change of the atoms from place `before` on, and the atoms
-    /// from place `first` on, whose g and h are summed.
-    fn rows(&mut self, before: usize, first: usize, rows: Range<usize>) -> Pass<'_, T> {
-        let (height, atoms, list, copied, zeros) =
-            (self.height, self.atoms, self.list, self.copied, self.zeros);
-        let atom = |place| &atom(atoms, height, list, copied, place).unwrap_or(zeros)[rows.clone()];
+    /// The operands of a pass over some rows.
+    #[inline(always)]
+    fn rows(&mut self, rows: Range<usize>) -> Pass<'_, T> {
         Pass {
+            before: cut(self.before, &rows),
+            k: cut(self.k, &rows),
             a: &self.a[rows.clone()],
-            z: &mut self.z[rows.clone()],
-            before: array::from_fn(|l| atom(before + l)),
+            z: &mut self.z[rows],
             d: self.d,
-            k: array::from_fn(|l| atom(first + l)),
             floor: self.floor,
         }
     }
 }
 
-/// The atom at a place of the list.
-fn atom<'a, T>(atoms: &'a [T], height: usize, list: &[u32], copied: bool, place: usize) -> Option<&'a [T]> {
-    let k = *list.get(place)? as usize;
-    Some(&atoms[if copied { place } else { k } * height..][..height])
+/// Some rows of the atoms of a block.
+#[inline(always)]
+fn cut<'a, T>([a, b, c, d]: [&'a [T]; B], rows: &Range<usize>) -> [&'a [T]; B] {
+    [&a[rows.clone()], &b[rows.clone()], &c[rows.clone()], &d[rows.clone()]]
 }
 
 /// Updates the next block of weights in every lane.
 fn update_block<T: Scalar>(isa: Isa, lanes: &mut [Option<Lane<'_, T>>; C], sums: &mut [Sums<T>; C]) {
-    let tallest = lanes.iter().flatten().map(|lane| lane.height).max().unwrap_or(0);
+    let tallest = lanes.iter().flatten().map(|lane| lane.z.len()).max().unwrap_or(0);
     // Chunk by chunk, so that atoms that several columns use are in cache.
     for rows in chunks::<T>(tallest) {
         for (lane, sums) in lanes.iter_mut().zip(&mut *sums) {
-            let Some(lane) = lane.as_mut().filter(|lane| rows.start < lane.height) else { continue };
-            let rows = rows.start..rows.end.min(lane.height);
-            let (before, first, fresh) = (lane.before, lane.first(), rows.start == 0);
-            isa.run_wide(BlockPass { pass: &mut lane.rows(before, first, rows), fresh, sums });
+            let Some(lane) = lane.as_mut().filter(|lane| rows.start < lane.z.len()) else { continue };
+            let (fresh, rows) = (rows.start == 0, rows.start..rows.end.min(lane.z.len()));
+            isa.run_wide(BlockPass { pass: &mut lane.rows(rows), fresh, sums });
         }
     }
-    let (mut x, mut gradient, mut h) = ([[0.0; C]; B], [[0.0; C]; B], [[1.0; C]; H]);
-    let totals = isa.run_wide(Totals(sums));
+    let (mut x, mut gradient) = ([[0.0; C]; B], [[0.0; C]; B]);
+    let mut totals = isa.run_wide(Totals(sums));
     for (c, lane) in lanes.iter().enumerate() {
         let Some(lane) = lane else { continue };
-        // A column without rows has no sums.
-        let some = |sum: f64| if lane.height > 0 { sum } else { 0.0 };
-        for (l, k) in lane.list[lane.first()..].iter().take(B).enumerate() {
-            x[l][c] = lane.x[*k as usize].to_f64();
-            gradient[l][c] = lane.cost.slope(0, *k as usize, x[l][c]) - some(totals[l][c]);
+        if lane.z.is_empty() {
+            // A column without rows has no sums.
+            totals.iter_mut().for_each(|total| total[c] = 0.0);
         }
-        for e in 0..H {
-            h[e][c] = some(totals[B + e][c]) + if DIAGONAL[e] { lane.cost.ridge.to_f64() } else { 0.0 };
+        for (l, k) in lane.block() {
+            x[l][c] = lane.x[k].to_f64();
+            gradient[l][c] = lane.cost.slope(0, k, x[l][c]) - totals[l][c];
+        }
+        if lane.cost.ridge > T::ZERO {
+            (0..B).for_each(|l| totals[B + FIRST[l]][c] += lane.cost.ridge.to_f64());
         }
     }
+    let [_, _, _, _, h @ ..] = &totals;
     let start = x;
     kernel::simd(
         #[inline(always)]
-        || quadratic_program(&mut x, &mut gradient, &h),
+        || quadratic_program(&mut x, &mut gradient, h),
     );
     for (c, lane) in lanes.iter_mut().enumerate() {
         let Some(lane) = lane else { continue };
         lane.d = [T::ZERO; B];
-        for (l, k) in lane.list[lane.first()..].iter().take(B).enumerate() {
-            let (k, new) = (*k as usize, T::from_f64(x[l][c]));
+        for (l, k) in lane.block() {
+            let new = T::from_f64(x[l][c]);
             // Below the floor a weight no longer contributes to Kx and is converging to zero. Setting it to
             // zero avoids subnormal numbers, which are slow. The weight of a zero atom does not matter and is
             // kept.
@@ -261,7 +261,7 @@ fn update_block<T: Scalar>(isa: Isa, lanes: &mut [Option<Lane<'_, T>>; C], sums:
     }
 }
 
-/// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for eight columns at once.
+/// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for all lanes at once.
 #[inline(always)]
 fn quadratic_program(x: &mut [[f64; C]; B], gradient: &mut [[f64; C]; B], h: &[[f64; C]; H]) {
     let at = |l: usize, m: usize| if l < m { h[FIRST[l] + m - l] } else { h[FIRST[m] + l - m] };

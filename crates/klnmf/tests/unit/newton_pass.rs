@@ -38,7 +38,7 @@ fn sums_are_right<S: Scalar>(isa: Isa, p: usize, tolerance: f64) {
     let old = z.clone();
     let atoms: Vec<Vec<S>> = (0..2 * B).map(|l| padded(3 + l, S::ZERO)).collect();
     let mut sums = [Sums::<S>::ZERO; C];
-    let column = 3;
+    let column = 11;
     // Earlier sums must not matter.
     sums[column].0[5] = [S::ONE; MOST];
     for rows in chunks::<S>(height) {
