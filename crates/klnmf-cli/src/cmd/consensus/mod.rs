@@ -125,7 +125,7 @@ fn write(
         row_names: table.row_names.clone(),
         col_names: table.col_names.clone(),
         part_names: None,
-        columns: vec![("gap".into(), found.gaps.clone())],
+        columns: vec![("gaps".into(), found.gaps.clone())],
     };
     klnmf_io::write_model(folder.join("consensus.npz").as_path(), &model)?;
     let json = format!("{}\n", Value::Object(facts.clone()));
