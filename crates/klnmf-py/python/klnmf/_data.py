@@ -92,7 +92,8 @@ def factor(name: str, A: Any, dtype: Any) -> NDArray:
     precision(name, A.dtype)
     if A.ndim != 2:
         raise ValueError(f"{name} has {A.ndim} dimensions: a matrix has 2")
-    return converted(A, dtype, name)
+    # An array that came from another process may be misaligned.
+    return np.require(converted(A, dtype, name), requirements="A")
 
 
 def pair(init: Any, names: str = "W, H") -> tuple[Any, Any]:
