@@ -91,7 +91,8 @@ class _Ranks(Backend):
         return array[first:end].astype(np.float32 if single else np.float64)
 
     def get(self, side: int, array: NDArray) -> NDArray:
-        array = array.reshape(len(array), -1)
+        # Weights of columns have one dimension.
+        array = array[:, None] if array.ndim == 1 else array
         return self.gather(side, array).astype(np.float64)
 
     def half_step(self, side: int, how: tuple, factors: tuple) -> tuple:
