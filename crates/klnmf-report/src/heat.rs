@@ -14,7 +14,8 @@ const LABELS: usize = 40;
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 64.0;
 const ROW: f64 = 14.0;
-const BELOW: f64 = 96.0;
+/// Width of a letter below.
+const LETTER: f64 = 6.0;
 
 /// A sentence on what is shown.
 pub(crate) fn about(samples: usize, named: bool) -> String {
@@ -25,8 +26,8 @@ pub(crate) fn about(samples: usize, named: bool) -> String {
     };
     let labels = if named { "" } else { ", which are numbered from 0" };
     format!(
-        "{which}{labels}. Each column is a sample, in the order of its largest part. Dark is a large share of \
-         the sample: white 0 %, black 100 %."
+        "{which}{labels}. Each column is a sample, in the order of its largest part. The stronger the tone, the \
+         larger the share of the part in the sample, from 0 to 100 %."
     )
 }
 
@@ -40,12 +41,14 @@ pub(crate) fn map<T: Scalar>(h: &Mat<T>, parts: &[usize], names: Option<&[String
         .collect();
     let Some(png) = png(&pixels, cols, rows) else { return String::new() };
     let (height, wide) = (ROW * rows as f64, WIDTH - LEFT);
+    let name = |j: usize| names.map_or_else(|| j.to_string(), |names| short(&names[j]));
+    let longest = samples.iter().map(|&j| name(j).chars().count()).max().unwrap_or(0);
     let mut svg = format!(
         "<svg class=\"heat\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"shares of {rows} parts in \
          {cols} samples\"><image x=\"{LEFT}\" width=\"{wide}\" height=\"{height}\" \
          preserveAspectRatio=\"none\" href=\"data:image/png;base64,{}\"/><rect x=\"{LEFT}\" width=\"{wide}\" \
          height=\"{height}\"/>",
-        height + BELOW,
+        height + 12.0 + LETTER * longest as f64,
         base64(&png)
     );
     for (row, k) in parts.iter().enumerate() {
@@ -55,13 +58,11 @@ pub(crate) fn map<T: Scalar>(h: &Mat<T>, parts: &[usize], names: Option<&[String
     }
     let every = cols.div_ceil(LABELS).max(1);
     for column in (0..cols).step_by(every) {
-        let j = samples[column];
-        let name = names.map_or_else(|| j.to_string(), |names| short(&names[j]));
         let (x, y) = (LEFT + wide * (column as f64 + 0.5) / cols as f64 + 4.0, height + 6.0);
         let _ = write!(
             svg,
             "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"end\" transform=\"rotate(-90 {x:.1} {y})\">{}</text>",
-            escape(&name)
+            escape(&name(samples[column]))
         );
     }
     svg + "</svg>"

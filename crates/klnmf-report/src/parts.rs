@@ -54,7 +54,7 @@ impl<'a, T: Scalar> Parts<'a, T> {
         match self.kind {
             Kind::Images(side) => format!(
                 "Each part as an image of {side} × {side} pixels, row after row: V has no row names, and its \
-                 {rows} rows fill a square. Dark is large."
+                 {rows} rows fill a square."
             ),
             Kind::Bars if self.names.is_some() => {
                 format!("Each part as bars over all {rows} rows of V in their order, then its largest rows.")
