@@ -430,3 +430,25 @@ fn the_report_shows_parts_weights_and_the_command() {
         assert!(page.contains("prefers-color-scheme: dark") && page.contains("@media print"));
     }
 }
+
+/// The report of several starts shows no course of another start than that of its model.
+#[test]
+fn several_starts_have_no_trace_and_are_not_resumed() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(20, 30));
+    place.fails("factorize v.csv -k 3 --starts 3 --trace t.csv", 1, &["--starts 3", "--trace"]);
+    place.ok("factorize v.csv -k 3 --max-iter 5 --checkpoint c.npz --out a.npz");
+    place.fails("factorize v.csv -k 3 --starts 3 --resume c.npz --out b.npz", 1, &["--resume"]);
+    let mut others = 0;
+    for seed in 0..6 {
+        let line =
+            format!("factorize v.csv -k 6 --starts 4 --seed {seed} --report r{seed}.html --out m{seed}.npz");
+        let found = place.json(&line);
+        let page = std::fs::read_to_string(place.path(&format!("r{seed}.html"))).unwrap();
+        let starts = found["starts"].as_array().unwrap();
+        let of_first = starts[0]["divergence"].as_f64().unwrap() == found["divergence"].as_f64().unwrap();
+        assert_eq!(page.contains("Several starts were tried"), !of_first);
+        others += usize::from(!of_first);
+    }
+    assert!(others > 0, "the first start was always the best, so the test says nothing");
+}

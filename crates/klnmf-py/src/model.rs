@@ -204,7 +204,13 @@ fn factorize_in<'py, T: Element + Scalar>(
                     keeper.save(run, !end);
                     ControlFlow::Break(())
                 })?;
-                Ok((problem.challenge(first, settings)?, keeper.failure))
+                let divergence = first.info.divergence;
+                let best = problem.challenge(first, settings)?;
+                if best.info.divergence < divergence {
+                    // These are the iterations of the first start, not those of the model.
+                    kept.clear();
+                }
+                Ok((best, keeper.failure))
             },
             |py, question| {
                 callback.as_ref().map_or(Ok(()), |callback| question.pass_on::<Facts>(py, callback))

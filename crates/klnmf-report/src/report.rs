@@ -102,6 +102,9 @@ impl<T: Scalar> Report<'_, T> {
     }
 
     fn chart(&self) -> String {
+        if self.trace.is_empty() {
+            return String::new();
+        }
         let line = |name: &str, f: &dyn Fn(&Info) -> f64| Line {
             name: name.into(),
             points: self

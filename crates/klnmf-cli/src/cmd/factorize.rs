@@ -180,7 +180,15 @@ impl Factorize {
         problem.check()?;
         bar.set_message(format!("the other {} starts", self.starts - 1));
         let stop = Settings { stop: Some(interrupt::flag()), ..settings.clone() };
-        let solution = solution.and_then(|first| problem.challenge(first, &stop));
+        let solution = solution.and_then(|first| {
+            let divergence = first.info.divergence;
+            let best = problem.challenge(first, &stop)?;
+            if best.info.divergence < divergence {
+                // These are the iterations of the first start, not those of the model.
+                trace.clear();
+            }
+            Ok(best)
+        });
         bar.finish_and_clear();
         drop(problem);
         let solution = input::about(&self.data, solution)?;
@@ -206,6 +214,9 @@ impl Factorize {
         }
         if self.starts > 1 && !matches!(self.init.as_deref(), None | Some("random" | "nndsvd")) {
             bail!("--starts {}: a given start is one start; leave out --init, or --starts", self.starts);
+        }
+        if self.starts > 1 && (self.trace.is_some() || self.checkpoints.input().is_some()) {
+            bail!("--starts {}: --trace and --resume are for one start; leave them out", self.starts);
         }
         Ok(())
     }
