@@ -47,16 +47,21 @@ class _Ranks(Backend):
         self.writes = comm.rank == 0
         self.level = _pieces.lowest(comm.allgather(_pieces.level()))
         _klnmf.set_instruction_level(self.level)
-        columns, rows, self.features, self.samples = comm.bcast(source.outline() if self.writes else None)
+        outline = _together(comm, lambda: source.outline() if self.writes else None)
+        columns, rows, self.features, self.samples = comm.bcast(outline)
         # A process without a piece holds lines 0 to 0.
         self.cuts = [_filled(cuts(work, comm.size), comm.size) for work in (columns, rows)]
         mine = [side_cuts[comm.rank] for side_cuts in self.cuts]
-        self.pieces = [
-            None
-            if first == end
-            else _pieces.make_piece(source.block(side, first, end), side, first, self.level)
-            for side, (first, end) in enumerate(mine)
-        ]
+
+        def piece_of(side: int) -> Any:
+            first, end = mine[side]
+            if first == end:
+                return None
+            return _pieces.make_piece(source.block(side, first, end), side, first, self.level)
+
+        self.pieces = _together(comm, lambda: [piece_of(0), piece_of(1)])
+        # A file that is read as a whole is no longer needed.
+        _pieces.forget()
         shape = len(rows), len(columns)
         piece, first = self.pieces[0], mine[0][0]
         found = comm.allgather(None if piece is None else _pieces.facts_of(piece, shape, first))
@@ -142,6 +147,19 @@ class _Ranks(Backend):
 
     def agree(self, wish: bool) -> bool:
         return any(self.comm.allgather(wish))
+
+
+def _together(comm: Any, work: Callable[[], Any]) -> Any:
+    """What `work` returns. If it fails in one process, it fails in all, so that none waits for ever."""
+    found, failure = None, None
+    try:
+        found = work()
+    except Exception as error:
+        failure = error
+    failures = [each for each in comm.allgather(failure) if each is not None]
+    if failures:
+        raise failure or failures[0]
+    return found
 
 
 def _filled(ranges: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
