@@ -12,10 +12,11 @@ use klnmf::{
 };
 use klnmf_io::{Checkpoint, DataHash, Target};
 use numpy::Element;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeWarning, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::ffi::CString;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -167,12 +168,21 @@ impl Saver<'_> {
         if let Some(path) = path.as_ref().filter(|_| self.object.writes) {
             let (shape, fingerprint) = (self.object.facts.shape, self.object.fingerprint::<T>());
             let checkpoint = Checkpoint { state: state.clone(), shape, fingerprint, given };
-            klnmf_io::write_checkpoint(Target::new(path, true), &checkpoint).map_err(from_io)?;
+            if let Err(why) = klnmf_io::write_checkpoint(Target::new(path, true), &checkpoint) {
+                // The run is worth more than its checkpoint.
+                warn(&format!("the state of the run is not saved: {why}"))?;
+            }
         }
         run.reload(&state).map_err(from_library)?;
         self.last = Instant::now();
         Python::attach(|py| self.object.object.bind(py).setattr("last", State { state, given }))
     }
+}
+
+/// Warns the caller in Python.
+fn warn(text: &str) -> PyResult<()> {
+    let text = CString::new(text.replace('\0', " ")).expect("there is no zero left");
+    Python::attach(|py| PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1))
 }
 
 /// The Python object that reaches the processes.
