@@ -68,15 +68,16 @@ impl<T: Scalar> LineBuffer<T> {
     fn fits(&self, lines: usize, length: usize, sparse: bool, longest: usize) -> bool {
         let increasing = |range: Range<usize>| {
             let idx = self.idx.get(range);
-            idx.is_some_and(|idx| idx.len() <= longest && idx.is_sorted_by(|a, b| a < b))
+            idx.is_some_and(|idx| idx.is_sorted_by(|a, b| a < b))
         };
         let mut begin = 0;
         let whole = self.ends.iter().all(|&end| increasing(std::mem::replace(&mut begin, end)..end));
-        whole && self.within(lines, length, sparse)
+        whole && self.within(lines, length, sparse, longest)
     }
 
-    /// Whether no index and no end lies outside the arrays of so many lines of this length.
-    fn within(&self, lines: usize, length: usize, sparse: bool) -> bool {
+    /// Whether no index and no end lies outside the arrays of so many lines of this length, and no line has more
+    /// than `longest` entries, for which there would be no room.
+    fn within(&self, lines: usize, length: usize, sparse: bool, longest: usize) -> bool {
         if !sparse {
             return self.values.len() == lines * length;
         }
@@ -84,6 +85,8 @@ impl<T: Scalar> LineBuffer<T> {
         self.ends.len() == lines
             && self.ends.is_sorted()
             && self.ends.last().copied().unwrap_or(0) == stored
+            && self.ends.first().is_none_or(|end| *end <= longest)
+            && self.ends.windows(2).all(|ends| ends[1] - ends[0] <= longest)
             && self.idx.len() == stored
             && (stored == 0 || (self.idx.iter().fold(0, |most: u32, i| most.max(*i)) as usize) < length)
     }
@@ -237,7 +240,7 @@ impl<'v, T: Scalar> Streamed<'v, T> {
         let damaged = || "lines of V are damaged: convert the data again".to_owned();
         let found = S::lines(self.lines, lines, buffer).and_then(|()| {
             let fits = match self.checked {
-                true => buffer.within(count, length, sparse),
+                true => buffer.within(count, length, sparse, self.longest),
                 false => buffer.fits(count, length, sparse, self.longest),
             };
             fits.then_some(()).ok_or_else(damaged)
