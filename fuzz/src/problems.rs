@@ -182,7 +182,7 @@ impl Naive {
     }
 }
 
-/// The weights after ten multiplicative updates, from equal weights wherever they are zero.
+/// The weights after ten multiplicative updates, from a millionth of equal weights wherever they are zero.
 fn improved(v: &Mat<f64>, w: &Mat<f64>, h: &Mat<f64>) -> Mat<f64> {
     let sums = w.col_sums();
     let mut h = h.clone();

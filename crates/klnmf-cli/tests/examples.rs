@@ -10,11 +10,13 @@ fn root() -> PathBuf {
 
 /// What `klnmf` is called with in a shell block, line by line. Every other command there must be known.
 fn commands(page: &Path) -> Vec<String> {
-    let text = fs::read_to_string(page).unwrap();
+    let text = fs::read_to_string(page).unwrap().replace("\\\n", " ");
     let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let lines = blocks.flat_map(str::lines).map(|line| line.split('#').next().unwrap().trim());
     let ours = |line: &str| {
-        let known = ["cargo ", "pip ", "python ", "scripts/"].iter().any(|start| line.starts_with(start));
+        let known = ["cargo ", "pip ", "python ", "mpirun ", "srun ", "scripts/"]
+            .iter()
+            .any(|start| line.starts_with(start));
         assert!(line.starts_with("klnmf ") || known || line.is_empty(), "{page:?}: {line}");
         line.strip_prefix("klnmf ").map(str::to_owned)
     };

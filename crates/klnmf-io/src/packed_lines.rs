@@ -220,7 +220,7 @@ impl LineWriter {
         longest: usize,
     ) -> io::Result<Self> {
         let lines = if name == "columns" { facts.cols } else { facts.rows };
-        // As many lines as a thread takes at a time: the kernels take eight dense ones together.
+        // As many lines as a thread takes at a time: the kernels take eight or sixteen dense ones together.
         let usual =
             if facts.sparse { lines.div_ceil(64).clamp(1, MOST_LINES) } else { 8.min(lines / 64).max(1) };
         let together = usual.min((MOST_NUMBERS / longest.max(1)).max(1));

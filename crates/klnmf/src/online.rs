@@ -120,8 +120,9 @@ impl Online {
     }
 
     /// Learns from a block of columns, and returns their weights for the parts as they were before, with a
-    /// certificate for every column. A block may have more rows than those before it: new features. A block
-    /// without any positive entry changes nothing. If this fails, nothing is learned.
+    /// certificate for every column. A block may have more rows than those before it: new features, to which
+    /// the parts first get random shares. A block without any positive entry changes nothing. If this fails,
+    /// nothing is learned.
     pub fn push<'a, T: Scalar>(&mut self, v: impl Into<Matrix<'a, T>>) -> Result<Decomposition<T>> {
         let v = v.into();
         v.check_not_empty()?;

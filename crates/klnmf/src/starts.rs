@@ -1,4 +1,4 @@
-//! Several starts for the price of about two, by successive halving (Jamieson & Talwalkar, *Non-stochastic
+//! Several starts for the price of two to three, by successive halving (Jamieson & Talwalkar, *Non-stochastic
 //! best arm identification and hyperparameter optimization*, 2016).
 //!
 //! The first start runs to its end, which takes L iterations, so the result is never worse than that of a

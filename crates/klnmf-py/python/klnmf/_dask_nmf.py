@@ -17,8 +17,8 @@ class KLNMF(Local):
     Like `klnmf.KLNMF`, with the work on the workers of the current client. `fit` takes a dask array of
     samples × features with dense or sparse chunks, and `components_` is a numpy array. `transform` of a dask
     array is a dask array with the same chunks of samples, which is computed later. Arrays in memory are
-    transformed here. Of `init`, only 'random' is possible, `warm_start` and `n_jobs` have no effect, and
-    `threads` are those of one task.
+    transformed here. Of `init`, only 'random' is possible, `warm_start`, `n_init` and `n_jobs` have no
+    effect, and `threads` are those of one task.
 
     Examples
     --------

@@ -108,8 +108,8 @@ class Online:
         Returns
         -------
         Decomposition
-            H, and for every sample its divergence and optimality gap. Its W is the dictionary that they
-            refer to, without features that occur for the first time.
+            H, and for every sample its divergence and optimality gap. They refer to W, in which features
+            that occur for the first time had random shares; the W of the result is without these.
         """
         call = call_of(Online.push, locals())
         V, labels, samples = labelled(V)
