@@ -12,6 +12,9 @@ use crate::random::Stream;
 use klnmf::{Mat, Matrix, Result, Sparse};
 use klnmf_io::Stored;
 
+/// Up to so many counts of an entry are drawn one by one.
+const FEW: u64 = 256;
+
 /// The folds of a split.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Split {
@@ -32,7 +35,7 @@ pub fn split(v: Matrix<'_, f64>, seed: u64, how: Split, fold: usize) -> Result<[
 /// The counts of one fold among `count`.
 fn fold_of(count: u64, stream: &mut Stream, how: Split, fold: usize) -> u64 {
     if how.size.is_finite() {
-        return urn(count, stream, how)[fold];
+        return if count > FEW { stick(count, stream, how, fold) } else { urn(count, stream, how)[fold] };
     }
     let mut left = count;
     for earlier in 0..fold {
@@ -59,6 +62,20 @@ fn urn(count: u64, stream: &mut Stream, how: Split) -> Vec<u64> {
         }
     }
     folds
+}
+
+/// One fold of many counts: multinomial, with probabilities that are Dirichlet. All folds draw the same ones.
+fn stick(count: u64, stream: &mut Stream, how: Split, fold: usize) -> u64 {
+    let logs: Vec<f64> = (0..how.folds).map(|_| stream.ln_gamma(how.size / how.folds as f64)).collect();
+    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
+    let (mut left, mut drawn) = (count, 0);
+    for at in 0..=fold {
+        left -= drawn;
+        let rest: f64 = weights[at..].iter().sum();
+        drawn = if left > 0 { stream.binomial(left, weights[at] / rest) } else { 0 };
+    }
+    drawn
 }
 
 /// V with the counts of every column drawn again, with probabilities in proportion to the column.
@@ -113,10 +130,10 @@ fn map(v: Matrix<'_, f64>, f: impl Fn(u64, u64, f64) -> f64) -> Result<Stored<f6
     Ok(Stored::Dense(dense))
 }
 
-/// The largest count that is split. Larger integers are not exact in f64.
+/// The largest sum of a column of counts. Larger integers are not exact in f64.
 const MOST: f64 = 9e15;
 
-/// Whether all entries are counts: integers that f64 holds exactly.
+/// Whether all entries are counts: integers that f64 holds exactly, and so are the sums of the columns.
 pub fn are_counts(v: Matrix<'_, f64>) -> bool {
-    v.entries().all(|(.., x)| x.fract() == 0.0 && (0.0..=MOST).contains(&x))
+    v.entries().all(|(.., x)| x.fract() == 0.0 && x >= 0.0) && v.col_sums().iter().all(|sum| *sum <= MOST)
 }
