@@ -8,7 +8,7 @@
 //! A fit of too high a rank follows the noise, and one of too low a rank misses what is not noise. So the size
 //! is measured at the rank that Akaike's criterion chooses by the negative binomial likelihood.
 
-use klnmf::{Mat, Matrix};
+use klnmf::{Mat, Matrix, Order};
 
 /// The dispersion of counts around a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,29 +27,35 @@ pub struct Dispersion {
 const LIMIT: f64 = 1.3;
 /// Sizes from here on count as infinite.
 const POISSON: f64 = 1e6;
+/// The sizes that are tried in one pass over V, and the passes: together they give four digits.
+const SIZES: usize = 15;
+const PASSES: usize = 5;
 
 impl Dispersion {
-    /// Measures the dispersion of V around W·H.
+    /// Measures the dispersion of V around W·H. The means are computed line by line in every pass over V, so
+    /// that nothing of the size of a dense V is stored.
     pub fn measure(v: Matrix<'_, f64>, w: &Mat<f64>, h: &Mat<f64>) -> Self {
+        if v.order() == Order::Rows {
+            return Self::measure(v.transpose(), &h.transpose(), &w.transpose());
+        }
         let (n, m, rank) = (v.rows(), v.cols(), w.cols());
-        let pairs = pairs(v, w, h);
         let free = (rank * (n + m).saturating_sub(rank)) as f64;
-        let df = (pairs.len() as f64 - free).max(1.0);
-        let chi2 =
-            |b: f64| pairs.iter().map(|(x, mean)| (x - mean).powi(2) / (mean + mean * mean / b)).sum::<f64>();
+        let [entries] = sums(v, w, h, |_, _| [1.0]);
+        let df = (entries - free).max(1.0);
+        let [widest, poisson] = sums(v, w, h, |x, mean| [POISSON, f64::INFINITY].map(|b| chi2(x, mean, b)));
         // χ² increases with b.
         let (mut low, mut high) = (1.0 / POISSON, POISSON);
-        if chi2(high) > df {
-            for _ in 0..60 {
-                let middle = (low * high).sqrt();
-                if chi2(middle) > df { high = middle } else { low = middle }
-            }
+        for _ in 0..if widest > df { PASSES } else { 0 } {
+            let step = (high / low).powf(1.0 / (SIZES + 1) as f64);
+            let sizes: [f64; SIZES] = std::array::from_fn(|k| low * step.powi(k as i32 + 1));
+            let found = sums(v, w, h, |x, mean| sizes.map(|b| chi2(x, mean, b)));
+            let below = found.partition_point(|chi2| *chi2 <= df);
+            low = if below > 0 { sizes[below - 1] } else { low };
+            high = sizes.get(below).copied().unwrap_or(high);
         }
-        let size = high;
-        let criterion =
-            2.0 * free - 2.0 * pairs.iter().map(|(x, mean)| log_likelihood(*x, *mean, size)).sum::<f64>();
-        let size = if size < POISSON { size } else { f64::INFINITY };
-        Self { rank, phi: chi2(f64::INFINITY) / df, size, criterion }
+        let [likelihood] = sums(v, w, h, |x, mean| [log_likelihood(x, mean, high)]);
+        let size = if high < POISSON { high } else { f64::INFINITY };
+        Self { rank, phi: poisson / df, size, criterion: 2.0 * (free - likelihood) }
     }
 
     /// Whether the counts vary clearly more than Poisson's distribution allows.
@@ -58,27 +64,43 @@ impl Dispersion {
     }
 }
 
-/// All entries of V with their means, without those that the fit excludes, which say nothing on the variance.
-fn pairs(v: Matrix<'_, f64>, w: &Mat<f64>, h: &Mat<f64>) -> Vec<(f64, f64)> {
-    let mut counts = Mat::zeros(v.rows(), v.cols());
-    v.entries().for_each(|(i, j, x)| counts[(i, j)] = x);
-    let mut pairs = Vec::with_capacity(counts.as_slice().len());
-    let mut means = vec![0.0; v.rows()];
+/// The term of an entry in χ².
+fn chi2(x: f64, mean: f64, size: f64) -> f64 {
+    (x - mean) * (x - mean) / (mean + mean * mean / size)
+}
+
+/// Sums over all entries of V and their means, column by column, without those that the fit excludes, which
+/// say nothing on the variance. V is stored by columns.
+fn sums<const N: usize>(
+    v: Matrix<'_, f64>,
+    w: &Mat<f64>,
+    h: &Mat<f64>,
+    terms: impl Fn(f64, f64) -> [f64; N],
+) -> [f64; N] {
+    let (mut total, mut counts, mut means) = ([0.0; N], vec![0.0; v.rows()], vec![0.0; v.rows()]);
     for j in 0..v.cols() {
+        counts.fill(0.0);
+        v.entries_in(j..j + 1).for_each(|(i, _, x)| counts[i] = x);
         means.fill(0.0);
         for (k, weight) in h.col(j).iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
             means.iter_mut().zip(w.col(k)).for_each(|(mean, part)| *mean += part * weight);
         }
-        pairs
-            .extend(counts.col(j).iter().copied().zip(means.iter().copied()).filter(|(_, mean)| *mean > 0.0));
+        let mut of_column = [0.0; N];
+        for (x, mean) in counts.iter().zip(&means).filter(|(_, mean)| **mean > 0.0) {
+            of_column.iter_mut().zip(terms(*x, *mean)).for_each(|(sum, term)| *sum += term);
+        }
+        total.iter_mut().zip(of_column).for_each(|(sum, term)| *sum += term);
     }
-    pairs
+    total
 }
 
 /// The logarithm of the negative binomial probability of x.
 fn log_likelihood(x: f64, mean: f64, size: f64) -> f64 {
-    ln_gamma(x + size) - ln_gamma(size) - ln_gamma(x + 1.0) - size * (mean / size).ln_1p()
-        + x * (mean / (size + mean)).ln()
+    let of_zero = -size * (mean / size).ln_1p();
+    if x == 0.0 {
+        return of_zero;
+    }
+    of_zero + ln_gamma(x + size) - ln_gamma(size) - ln_gamma(x + 1.0) + x * (mean / (size + mean)).ln()
 }
 
 /// ln Γ(x) for x > 0, by Stirling's series from 10 on.

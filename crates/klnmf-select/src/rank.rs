@@ -128,7 +128,9 @@ fn measure(fits: &Fits<'_>, ranks: &[usize]) -> Result<Dispersion, Error> {
     // Every process needs them all, so none waits for another.
     let jobs: Vec<Job> = ranks.iter().map(|rank| Job { rank: *rank, draw: Draw::Start(0) }).collect();
     let measured = fits.get_here(&jobs)?.into_iter().map(|fit| Dispersion::measure(fits.v, &fit.w, &fit.h));
-    let best = measured.min_by(|a, b| a.criterion.total_cmp(&b.criterion));
+    // A criterion that is not finite says nothing.
+    let criterion = |d: &Dispersion| if d.criterion.is_finite() { d.criterion } else { f64::INFINITY };
+    let best = measured.min_by(|a, b| criterion(a).total_cmp(&criterion(b)));
     best.ok_or_else(|| Error::Other("at least one rank is needed".into()))
 }
 

@@ -30,7 +30,8 @@ fn over_dispersed_counts_are_split_with_their_own_size() {
     assert!(dispersion.is_over() && (3.0..8.0).contains(&dispersion.size), "{dispersion:?}");
     let (poisson, own) = (found.poisson.as_ref().unwrap(), found.over_dispersed.as_ref().unwrap());
     assert!(own.best < poisson.best, "{} {}", own.best, poisson.best);
-    assert!((3..=6).contains(&own.best), "{}", own.best);
+    let (low, high) = found.range().unwrap();
+    assert!(low <= 4 && 4 <= high && high - low <= 2, "{low} to {high}");
 }
 
 #[test]
@@ -48,7 +49,7 @@ fn what_is_not_counts_is_judged_by_stability() {
     v.as_mut_slice().iter_mut().for_each(|x| *x *= 0.37);
     let found = of(&v, 5);
     assert!(!found.counts && found.choice().is_none() && found.dispersion.is_none());
-    assert_eq!(found.range(), found.stable.map(|rank| (rank, rank)));
+    assert_eq!(found.range(), Some((3, 3)));
     let settings = RankSettings { ranks: vec![2], bootstrap: true, ..RankSettings::default() };
     let error = rank(&Fits::in_memory((&v).into()).unwrap(), &settings).unwrap_err().to_string();
     assert!(error.contains("does not hold counts"), "{error}");
