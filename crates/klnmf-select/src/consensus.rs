@@ -15,7 +15,7 @@ use crate::job::Job;
 use crate::rank::replicates;
 use crate::stability::{Clusters, Stability, cluster};
 use crate::thinning::are_counts;
-use klnmf::{DecomposeSettings, Decomposer, Mat, Matrix, Problem, Settings};
+use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Matrix, Problem, Settings, Status};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 
@@ -56,7 +56,7 @@ pub struct Consensus {
     pub h: Mat<f64>,
     /// D(V‖WH).
     pub divergence: f64,
-    /// The optimality gap of every column for these parts. After sweeps on both factors, that of H alone.
+    /// For every column, by how much other weights of these parts could at most lower its divergence.
     pub gaps: Vec<f64>,
     /// For every consensus part, its members: (fit, part).
     pub members: Vec<Vec<(usize, usize)>>,
@@ -104,15 +104,12 @@ fn join(fits: &Fits<'_>, settings: &ConsensusSettings, found: Vec<Fit>) -> Resul
     if filled.is_empty() {
         return Err(Error::Other("the density filter left out every part: raise the threshold".into()));
     }
-    let w = medians(fits.v, &parts, &clusters, &filled);
-    let settings_of_h =
-        DecomposeSettings { stop: fits.settings.stop.clone(), ..DecomposeSettings::default() };
-    let weights = Decomposer::new(&w, fits.threads)?.decompose(fits.v, &settings_of_h)?;
+    let (w, weights) = weigh(fits, settings, medians(fits.v, &parts, &clusters, &filled))?;
     let shares = weights.h.row_sums();
     let mut order: Vec<usize> = (0..filled.len()).collect();
     order.sort_by(|a, b| shares[*b].total_cmp(&shares[*a]));
     let of = |values: &[f64]| order.iter().map(|k| values[filled[*k]]).collect();
-    let mut joined = Consensus {
+    Ok(Consensus {
         w: Mat::from_fn(w.rows(), order.len(), |i, k| w[(i, order[k])]),
         h: Mat::from_fn(order.len(), fits.v.cols(), |k, j| weights.h[(order[k], j)]),
         divergence: weights.divergence(),
@@ -121,25 +118,37 @@ fn join(fits: &Fits<'_>, settings: &ConsensusSettings, found: Vec<Fit>) -> Resul
         stability: Stability { cosines: of(&stability.cosines), silhouettes: of(&stability.silhouettes) },
         left_out,
         fits: found,
-    };
-    if settings.sweeps > 0 {
-        sweep(fits, settings.sweeps, &mut joined)?;
-    }
-    Ok(joined)
+    })
 }
 
-/// Some iterations on both factors, and the weights once more, so that every column has its gap.
-fn sweep(fits: &Fits<'_>, sweeps: usize, joined: &mut Consensus) -> Result<(), Error> {
-    let settings = Settings { max_iter: sweeps, stop: fits.settings.stop.clone(), ..Settings::default() };
+/// The weights of the parts. After iterations on both factors, if asked for, the weights are computed once
+/// more, so that every column has its gap.
+fn weigh(
+    fits: &Fits<'_>,
+    with: &ConsensusSettings,
+    w: Mat<f64>,
+) -> Result<(Mat<f64>, Decomposition<f64>), Error> {
+    let (stop, all) = (fits.settings.stop.clone(), with.replicates);
+    let unless_stopped = |status| match status {
+        Status::Stopped => Err(Error::Stopped { done: all, all }),
+        _ => Ok(()),
+    };
+    let of_h = DecomposeSettings { stop: stop.clone(), ..DecomposeSettings::default() };
+    let weights = |w: &Mat<f64>| -> Result<_, Error> {
+        let weights = Decomposer::new(w, fits.threads)?.decompose(fits.v, &of_h)?;
+        unless_stopped(weights.status)?;
+        Ok(weights)
+    };
+    let first = weights(&w)?;
+    if with.sweeps == 0 {
+        return Ok((w, first));
+    }
+    let settings = Settings { max_iter: with.sweeps, tol: fits.settings.tol, stop, ..Settings::default() };
     let go_on = |_: &klnmf::Info| ControlFlow::Continue(());
-    let problem = Problem::new(fits.v, fits.threads)?;
-    let found = problem.factorize_from(joined.w.clone(), joined.h.clone(), &settings, go_on)?;
-    let weights =
-        Decomposer::new(&found.w, fits.threads)?.decompose(fits.v, &DecomposeSettings::default())?;
-    joined.divergence = weights.divergence();
-    joined.gaps = weights.columns.iter().map(|column| column.gap).collect();
-    (joined.w, joined.h) = (found.w, weights.h);
-    Ok(())
+    let swept = Problem::new(fits.v, fits.threads)?.factorize_from(w, first.h, &settings, go_on)?;
+    unless_stopped(swept.status)?;
+    let last = weights(&swept.w)?;
+    Ok((swept.w, last))
 }
 
 /// The medians of the clusters, as parts that sum to 1. In a row of V that would be zero in all of them, the
@@ -150,7 +159,7 @@ fn medians(v: Matrix<'_, f64>, parts: &[&Mat<f64>], clusters: &Clusters, filled:
     for i in 0..v.rows() {
         let row: Vec<Vec<f64>> = filled
             .iter()
-            .map(|c| clusters.members(*c).map(|member| share(parts, member, i)).collect())
+            .map(|c| clusters.members(*c).map(|(fit, part)| parts[fit][(i, part)]).collect())
             .collect();
         let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
         let mut chosen: Vec<f64> = row.iter().map(|values| median(values.clone())).collect();
@@ -169,11 +178,6 @@ fn medians(v: Matrix<'_, f64>, parts: &[&Mat<f64>], clusters: &Clusters, filled:
         }
     }
     w
-}
-
-/// An entry of a part. The parts of a fit sum to 1.
-fn share(parts: &[&Mat<f64>], (fit, part): (usize, usize), row: usize) -> f64 {
-    parts[fit][(row, part)]
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -2,7 +2,9 @@
 
 use crate::common::planted;
 use klnmf::{Mat, match_parts};
-use klnmf_select::{Consensus, ConsensusSettings, Fits, consensus};
+use klnmf_select::{Consensus, ConsensusSettings, Error, Fits, consensus};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 fn of(v: &Mat<f64>, settings: &ConsensusSettings) -> Consensus {
     consensus(&Fits::in_memory(v.into()).unwrap(), settings).unwrap()
@@ -25,6 +27,7 @@ fn consensus_parts_are_the_planted_ones() {
         assert!((certificate.divergence - found.divergence).abs() < 1e-6 * found.divergence);
         let swept = of(&v, &ConsensusSettings { sweeps: 50, ..settings });
         assert!(swept.divergence < found.divergence);
+        assert!(swept.h.row_sums().is_sorted_by(|a, b| a >= b), "{:?}", swept.h.row_sums());
         let best = found.fits.iter().filter(|fit| fit.h.cols() > 0).map(|fit| fit.divergence);
         assert!(bootstrap || swept.divergence < 1.01 * best.fold(f64::INFINITY, f64::min));
     }
@@ -45,6 +48,20 @@ fn the_density_filter_leaves_out_lonely_parts() {
         &ConsensusSettings { rank: 2, replicates: 2, density: Some(-1.0), ..Default::default() },
     );
     assert!(error.unwrap_err().to_string().contains("raise the threshold"));
+}
+
+#[test]
+fn a_stop_after_the_fits_is_no_result() {
+    let (v, _) = planted(1, (20, 30), 3, 500.0, f64::INFINITY);
+    let folder = tempfile::tempdir().unwrap();
+    for sweeps in [0, 5] {
+        let settings = ConsensusSettings { rank: 3, replicates: 2, sweeps, ..Default::default() };
+        let mut fits = Fits::in_memory((&v).into()).unwrap().in_folder(folder.path()).unwrap();
+        consensus(&fits, &settings).unwrap();
+        fits.settings.stop = Some(Arc::new(AtomicBool::new(true)));
+        let found = consensus(&fits, &settings);
+        assert!(matches!(found, Err(Error::Stopped { done: 2, all: 2 })), "{found:?}");
+    }
 }
 
 #[test]
