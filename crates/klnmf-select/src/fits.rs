@@ -1,8 +1,8 @@
 //! The fits of one matrix: made on all threads, each kept in a file of its own.
 //!
 //! If there are more fits than threads, every fit has one thread, because that wastes nothing; otherwise the
-//! threads are shared. The bits of a fit depend on neither. There is one V in memory; a bootstrap or a fold
-//! is made for its fit and dropped after it.
+//! threads are shared. The bits of a fit depend on neither. All fits share V and its one [`Problem`]; a
+//! bootstrap or a fold is made for its fit and dropped after it.
 
 use crate::Error;
 use crate::fit::{Fit, FitSettings};
@@ -10,9 +10,9 @@ use crate::job::{Draw, Job};
 use klnmf::{Mat, Matrix, Problem};
 use klnmf_io::Target;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -78,17 +78,18 @@ impl<'v> Fits<'v> {
     pub fn in_folder(self, folder: &Path) -> Result<Self, Error> {
         let FitSettings { seed, starts, tol, max_iter, .. } = self.settings;
         let data = klnmf_io::data_hash_text(self.v);
-        let plan = json!({ "data": data, "seed": seed, "starts": starts, "tol": tol, "max_iter": max_iter });
+        // Other versions and instruction levels compute other bits.
+        let (version, level) = (env!("CARGO_PKG_VERSION"), klnmf::instruction_level()?);
+        let plan = json!({ "data": data, "seed": seed, "starts": starts, "tol": tol, "max_iter": max_iter,
+                           "version": version, "instruction_level": level });
         let (text, path) = (format!("{plan}\n"), folder.join(PLAN));
         match std::fs::read_to_string(&path) {
-            Ok(there) if there != text => {
-                return Err(Error::Other(format!(
-                    "{} holds fits of other data or with other settings: give another folder",
-                    folder.display()
-                )));
-            }
+            Ok(there) if there != text => return Err(Error::Other(refusal(folder, &there, &plan))),
             Ok(_) => {}
-            Err(_) => klnmf_io::atomically(path.as_path(), |out| out.write_all(text.as_bytes()))?,
+            Err(why) if why.kind() == ErrorKind::NotFound => {
+                klnmf_io::atomically(path.as_path(), |out| out.write_all(text.as_bytes()))?;
+            }
+            Err(why) => return Err(Error::Other(format!("cannot read {}: {why}", path.display()))),
         }
         let fits = folder.join(FITS);
         std::fs::create_dir_all(&fits)
@@ -184,6 +185,22 @@ impl<'v> Fits<'v> {
         let broken = || Error::Other(format!("{} does not hold the fit {job}: remove it", file.display()));
         fit.map(without_factors).ok_or_else(broken)
     }
+}
+
+/// Why a folder with this plan cannot hold fits of that one.
+fn refusal(folder: &Path, there: &str, plan: &Value) -> String {
+    let (there, folder) = (serde_json::from_str(there).unwrap_or(Value::Null), folder.display());
+    let of = |plan: &Value, key: &str| plan[key].as_str().unwrap_or("unknown").to_owned();
+    for (key, what) in [("version", "version"), ("instruction_level", "instruction level")] {
+        let [theirs, ours] = [&there, plan].map(|plan| of(plan, key));
+        if theirs != ours {
+            let how = if key == "version" { "" } else { ", or set KLNMF_LEVEL on every machine" };
+            return format!(
+                "{folder} holds fits of {what} {theirs}, this is {ours}: give another folder{how}"
+            );
+        }
+    }
+    format!("{folder} holds fits of other data or with other settings: give another folder")
 }
 
 /// Only the scores of a training fold are compared.

@@ -2,7 +2,7 @@
 //!
 //! * A [`Job`] is one fit: a rank, and V itself, a bootstrap of it, or a training fold. It is a small value
 //!   with a text form, and [`Job::run`] is a function of V and the job alone.
-//! * A [`Plan`] lists jobs, runs them on all threads, and keeps every fit in a file of its own, so that a
+//! * [`Fits`] runs jobs on all threads, and keeps every fit in a file of its own, so that a
 //!   killed run continues to the same bytes and several processes can share the work.
 //! * [`rank`] compares ranks: the held-out likelihood of thinned counts, the stability of the parts, and a
 //!   range of ranks that are as good as the best one.

@@ -101,6 +101,18 @@ fn other_data_and_other_settings_are_refused() {
     assert!(Fits::in_memory((&data).into()).unwrap().in_folder(folder.path()).is_err());
     // Another range of ranks is welcome.
     assert!(fits().in_folder(folder.path()).is_ok());
+    let plan = folder.path().join("plan.json");
+    let text = std::fs::read_to_string(&plan).unwrap();
+    let level = klnmf::instruction_level().unwrap();
+    for (old, word) in [(level, "instruction level"), (env!("CARGO_PKG_VERSION"), "version")] {
+        std::fs::write(&plan, text.replace(old, "other")).unwrap();
+        let error = fits().in_folder(folder.path()).err().unwrap().to_string();
+        assert!(error.contains(&format!("{word} other")) && error.contains(old), "{error}");
+    }
+    // A plan that cannot be read is not replaced.
+    std::fs::write(&plan, b"\xff").unwrap();
+    assert!(fits().in_folder(folder.path()).is_err());
+    assert_eq!(std::fs::read(&plan).unwrap(), b"\xff");
 }
 
 #[test]
