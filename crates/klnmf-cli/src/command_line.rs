@@ -5,10 +5,11 @@ use clap::{ArgAction, ArgMatches, Command};
 
 /// Options that only say where and how results are written and how many threads work. The model does not
 /// depend on them, so the record leaves them out: the same work gives the same bytes.
-const WITHOUT_EFFECT: [&str; 13] = [
+const WITHOUT_EFFECT: [&str; 14] = [
     "threads",
     "memory",
     "out",
+    "worker",
     "force",
     "csv",
     "trace",

@@ -55,15 +55,21 @@ fn the_range_contains_the_truth_and_the_folder_is_complete() {
     let table = std::fs::read_to_string(place.path("ranks/rank.csv")).unwrap();
     assert!(table.starts_with("rank,divergence,") && table.lines().count() == 6, "{table}");
     let page = std::fs::read_to_string(place.path("ranks/index.html")).unwrap();
-    assert!(page.contains("<svg") && !page.contains("NaN") && !page.contains("http:"));
+    assert!(page.contains("<svg") && !page.contains("NaN"));
+    // The name of SVG is no link.
+    assert!(!page.replace("http://www.w3.org/2000/svg", "").contains("http"));
     // The model of a rank has names, and other verbs read it.
-    assert!(place.ok("info ranks/models/r03.npz").contains("18"));
+    let model = &place.json("info ranks/models/r03.npz")["metadata"];
+    assert_eq!(model["data_hash"], place.json("info counts.csv")["data_hash"]);
+    assert_eq!(model["command"], format!("klnmf {RANKS}"));
     let text = place.ok("compare ranks/models/r02.npz ranks/models/r03.npz");
     assert_eq!(text.matches("cosine").count(), 2);
     assert_eq!(text.matches("no partner").count(), 1);
     // A second call finds all fits, and changes nothing.
     let before = bytes(&place.path("ranks"));
     place.ok(&format!("{RANKS} --out ranks --json"));
+    assert_eq!(bytes(&place.path("ranks")), before);
+    place.fails(&format!("{RANKS} --out ranks --folds 3"), 1, &["rank.json", "--force"]);
     assert_eq!(bytes(&place.path("ranks")), before);
 }
 
@@ -119,6 +125,16 @@ fn consensus_parts_are_certified_and_compared() {
     assert!(std::fs::read_to_string(place.path("compare.html")).unwrap().contains("<rect class=\"pair\""));
     let page = std::fs::read_to_string(place.path("c/index.html")).unwrap();
     assert!(page.contains("data:image/png;base64,iVBOR"));
+    // Only --force replaces results with other settings.
+    let (before, other) = (bytes(&place.path("c")), "consensus counts.csv --rank 3 --replicates 6 --out c");
+    place.fails(other, 1, &["consensus.json", "--force"]);
+    assert_eq!(bytes(&place.path("c")), before);
+    place.ok(&format!("{other} --force"));
+    assert_ne!(bytes(&place.path("c")), before);
+    assert_eq!(
+        place.json("info c/consensus.npz")["metadata"]["data_hash"],
+        place.json("info counts.csv")["data_hash"]
+    );
 }
 
 #[test]

@@ -8,7 +8,8 @@ use clap::Args;
 use klnmf::{Matrix, Settings};
 use klnmf_io::Table;
 use klnmf_select::{Error, FitSettings, Fits, Worker};
-use std::path::PathBuf;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The fits of a verb.
@@ -36,6 +37,9 @@ pub struct Many {
     /// Folder for the fits and the results [default: named after V]
     #[arg(long, short, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Replace results with other settings that are in the folder; the fits in it are used again
+    #[arg(long)]
+    force: bool,
 }
 
 fn parse_worker(text: &str) -> Result<(usize, usize), String> {
@@ -52,6 +56,21 @@ impl Many {
         self.out.clone().unwrap_or_else(|| outputs::named_after(&data.path, ending))
     }
 
+    /// Fails if the folder holds results with other settings, unless they may be replaced. `file` is the JSON
+    /// of the results.
+    pub fn check_results(&self, file: &Path, settings: &Value) -> anyhow::Result<()> {
+        let Ok(text) = std::fs::read_to_string(file) else { return Ok(()) };
+        let there: Value = serde_json::from_str(&text).unwrap_or_default();
+        if self.force || there["settings"] == *settings {
+            return Ok(());
+        }
+        bail!(
+            "{} holds results with other settings: use --force to replace them and keep the fits, or give \
+             another folder with --out",
+            file.display()
+        )
+    }
+
     /// Reads V and checks that the fits can succeed.
     pub fn read(&self, data: &Data, most: usize) -> anyhow::Result<Table<f64>> {
         if data.precision == Some(Precision::F32) {
@@ -65,13 +84,13 @@ impl Many {
         let table = input::read::<f64>(data)?;
         let v = table.matrix.view();
         input::about(data, v.check())?;
-        input::about(data, klnmf::check_rank(v, most))?;
         if self.bootstrap && !klnmf_select::are_counts(v) {
             bail!(
                 "{}: --bootstrap draws counts again, and V does not hold counts; leave it out",
                 data.path.display()
             );
         }
+        input::about(data, klnmf::check_rank(v, most))?;
         // Every thread has its own factors, and its own copies of V if counts are drawn.
         let (of_fit, threads) = (klnmf::memory(v, most, 1), super::thread_count(data.threads) as u128);
         let more =
@@ -85,7 +104,7 @@ impl Many {
         &self,
         v: Matrix<'v, f64>,
         (data, output): (&Data, &Output),
-        (folder, own): (&OutFolder, &std::path::Path),
+        (folder, own): (&OutFolder, &Path),
     ) -> anyhow::Result<Fits<'v>> {
         folder.create()?;
         let (number, of) = self.worker.unwrap_or((1, 1));

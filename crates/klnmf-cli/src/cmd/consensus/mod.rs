@@ -67,6 +67,7 @@ impl Join {
     pub fn run(self, command: &str) -> anyhow::Result<ExitCode> {
         let path = self.many.out(&self.data, &format!("-consensus-r{}", self.rank));
         let folder = OutFolder::new(&path, &FILES)?;
+        self.many.check_results(&folder.file("consensus.json"), &self.settings())?;
         let table = self.many.read(&self.data, self.rank)?;
         let v = table.matrix.view();
         super::note_rank(&self.output, (v.rows(), v.cols()), self.rank);
@@ -90,6 +91,12 @@ impl Join {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// What the results depend on, beside the fits.
+    fn settings(&self) -> Value {
+        json!({ "rank": self.rank, "replicates": self.replicates, "bootstrap": self.many.bootstrap,
+                "density": self.density, "sweeps": self.sweeps })
+    }
+
     /// The keys and values of the JSON output.
     fn facts(&self, found: &klnmf_select::Consensus, (n, m): (usize, usize)) -> Map<String, Value> {
         let numbers = |values: &[f64]| values.iter().map(|x| summary::number(*x)).collect::<Vec<_>>();
@@ -98,7 +105,7 @@ impl Join {
             "shape": [n, m],
             "replicates": found.fits.len(),
             "unconverged": found.fits.iter().filter(|fit| !fit.converged).count(),
-            "bootstrap": self.many.bootstrap,
+            "settings": self.settings(),
             "left_out": found.left_out,
             "divergence": summary::number(found.divergence),
             "gap": summary::number(found.gaps.iter().sum()),
@@ -118,10 +125,11 @@ fn write(
     facts: &Map<String, Value>,
     command: &str,
 ) -> anyhow::Result<()> {
+    let hash = klnmf_io::data_hash_text(table.matrix.view());
     let model = Model {
         w: found.w.clone(),
         h: found.h.clone(),
-        metadata: metadata(facts, command, json!({ "kind": "consensus" })),
+        metadata: metadata(facts, command, json!({ "kind": "consensus", "data_hash": hash })),
         row_names: table.row_names.clone(),
         col_names: table.col_names.clone(),
         part_names: None,

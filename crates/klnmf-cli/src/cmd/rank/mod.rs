@@ -5,7 +5,7 @@ mod table;
 mod tree;
 
 use super::many::{Many, incomplete};
-use super::{Data, Output};
+use super::{Data, Output, metadata};
 use crate::out_folder::OutFolder;
 use clap::Args;
 use klnmf_io::{Model, Table};
@@ -60,7 +60,7 @@ pub struct Ranks {
 const FILES: [&str; 6] = ["plan.json", "fits", "models", "rank.csv", "rank.json", "index.html"];
 
 impl Ranks {
-    pub fn run(self) -> anyhow::Result<ExitCode> {
+    pub fn run(self, command: &str) -> anyhow::Result<ExitCode> {
         if self.from == 0 || self.from > self.to || self.folds == 1 {
             anyhow::bail!(
                 "--from {} --to {} --folds {}: give ranks from 1 on, the smaller one first, and 0 or at least \
@@ -72,6 +72,7 @@ impl Ranks {
         }
         let path = self.many.out(&self.data, "-ranks");
         let folder = OutFolder::new(&path, &FILES)?;
+        self.many.check_results(&folder.file("rank.json"), &self.settings())?;
         let table = self.many.read(&self.data, self.to)?;
         let v = table.matrix.view();
         super::note_rank(&self.output, (v.rows(), v.cols()), self.to);
@@ -86,10 +87,18 @@ impl Ranks {
             Ok(found) => found,
             Err(why) => return incomplete(&self.output, why),
         };
-        let facts = facts(&found, (v.rows(), v.cols()));
+        let mut facts = facts(&found, (v.rows(), v.cols()));
+        facts.insert("settings".into(), self.settings());
+        write_models(&path.join("models"), &table, &found, command)?;
         self.write(&path, &table, &found, &facts)?;
         self.output.print(facts, |_| text(&found, &path, (v.rows(), v.cols())))?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// What the results depend on, beside the fits.
+    fn settings(&self) -> Value {
+        json!({ "from": self.from, "to": self.to, "replicates": self.replicates, "folds": self.folds,
+                "bootstrap": self.many.bootstrap })
     }
 
     fn write(
@@ -102,18 +111,25 @@ impl Ranks {
         let put = |name: &str, text: String| {
             klnmf_io::atomically(folder.join(name).as_path(), |out| out.write_all(text.as_bytes()))
         };
-        let models = folder.join("models");
-        std::fs::create_dir_all(&models)?;
-        for row in &found.rows {
-            let model = row.fit.to_model();
-            let (row_names, col_names) = (table.row_names.clone(), table.col_names.clone());
-            let model = Model { row_names, col_names, ..model };
-            klnmf_io::write_model(models.join(format!("r{:02}.npz", row.rank)).as_path(), &model)?;
-        }
         put("rank.csv", table::csv(found))?;
         put("rank.json", format!("{}\n", Value::Object(facts.clone())))?;
         Ok(put("index.html", page::page(&self.data.path, table, found)?)?)
     }
+}
+
+/// The best model of every rank, with the names of V, its hash and the command.
+fn write_models(folder: &Path, table: &Table<f64>, found: &Rank, command: &str) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let hash = klnmf_io::data_hash_text(table.matrix.view());
+    for row in &found.rows {
+        let model = row.fit.to_model();
+        let facts = serde_json::from_str(&model.metadata)?;
+        let metadata = metadata(&facts, command, json!({ "kind": "rank", "data_hash": hash }));
+        let (row_names, col_names) = (table.row_names.clone(), table.col_names.clone());
+        let model = Model { row_names, col_names, metadata, ..model };
+        klnmf_io::write_model(folder.join(format!("r{:02}.npz", row.rank)).as_path(), &model)?;
+    }
+    Ok(())
 }
 
 /// The keys and values of the JSON output.
