@@ -1,8 +1,8 @@
 //! The range of ranks on planted data, and on data at the edges.
 
 use crate::common::planted;
-use klnmf::{Mat, Sparse};
-use klnmf_select::{Fits, Rank, RankSettings, rank};
+use klnmf::{Mat, Matrix, Sparse};
+use klnmf_select::{Dispersion, Fits, Rank, RankSettings, rank};
 
 fn of(v: &Mat<f64>, to: usize) -> Rank {
     let settings = RankSettings { ranks: (1..=to).collect(), replicates: 3, ..RankSettings::default() };
@@ -32,6 +32,18 @@ fn over_dispersed_counts_are_split_with_their_own_size() {
     assert!(own.best < poisson.best, "{} {}", own.best, poisson.best);
     let (low, high) = found.range().unwrap();
     assert!(low <= 4 && 4 <= high && high - low <= 2, "{low} to {high}");
+}
+
+#[test]
+fn the_dispersion_is_defined_for_tiny_means_in_every_storage() {
+    // The mean of the first entry is 1e-320.
+    let (w, h) = (Mat::from_rows(&[&[1e-160], &[1.0]]), Mat::from_rows(&[&[1e-160, 5.0]]));
+    let v = Mat::from_rows(&[&[0.0, 0.0], &[0.0, 5.0]]);
+    let found = Dispersion::measure((&v).into(), &w, &h);
+    assert!(found.criterion.is_finite() && found.phi.is_finite(), "{found:?}");
+    let across = Dispersion::measure(Matrix::from(&v).transpose(), &h.transpose(), &w.transpose());
+    let sparse = Dispersion::measure((&Sparse::from_dense(&v)).into(), &w, &h);
+    assert_eq!((found, found), (across, sparse));
 }
 
 #[test]
