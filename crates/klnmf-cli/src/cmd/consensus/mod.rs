@@ -29,7 +29,7 @@ use std::process::ExitCode;
     after_help = "\
 Examples:
   klnmf consensus counts.csv --rank 8
-  klnmf consensus counts.csv --rank 8 --replicates 50 --bootstrap
+  klnmf consensus counts.csv --rank 8 --replicates 50 --bootstrap --out drawn
   klnmf consensus cells.h5ad --layer counts --rank 12 --density 0.5 --sweeps 100"
 )]
 pub struct Join {

@@ -33,7 +33,7 @@ use std::process::ExitCode;
 Examples:
   klnmf rank counts.csv --from 2 --to 20
   klnmf rank counts.csv --to 12 --replicates 20 --bootstrap --out ranks
-  klnmf rank counts.csv --to 40 --out ranks --worker 3/8   # one of eight jobs"
+  klnmf rank counts.csv --to 40 --out large --worker 3/8   # one of eight jobs"
 )]
 pub struct Ranks {
     #[command(flatten)]
