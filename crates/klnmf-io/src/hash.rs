@@ -53,7 +53,7 @@ impl DataHash {
     }
 }
 
-/// The [`DataHash`] of a matrix in memory, as text, on all threads of the pool that this is called in.
+/// The [`DataHash`] of a matrix in memory, as text, on all threads if called in a pool.
 pub fn data_hash_text<T: Scalar>(v: Matrix<'_, T>) -> String {
     let lines = if v.order() == Order::Columns { v.cols() } else { v.rows() };
     let empty = DataHash::new(v.rows(), v.cols());
@@ -63,7 +63,10 @@ pub fn data_hash_text<T: Scalar>(v: Matrix<'_, T>) -> String {
             .for_each(|(row, col, x)| hash.add(row, col, x.to_f64()));
         hash.sum.wrapping_sub(empty.sum)
     };
-    let parts = (0..lines).into_par_iter().step_by(PART).map(part);
-    let sum = parts.reduce(|| 0, u64::wrapping_add);
+    // Outside a pool there is one thread. Those of rayon's own pool would not survive a fork of the process.
+    let sum = match rayon::current_thread_index() {
+        Some(_) => (0..lines).into_par_iter().step_by(PART).map(part).reduce(|| 0, u64::wrapping_add),
+        None => (0..lines).step_by(PART).map(part).fold(0, u64::wrapping_add),
+    };
     DataHash { sum: empty.sum.wrapping_add(sum), ..empty }.text()
 }

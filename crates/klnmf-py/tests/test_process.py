@@ -26,7 +26,7 @@ def run(code, **env):
 
 
 def fit(seed):
-    V = np.random.default_rng(seed).poisson(2.0, (40, 50)).astype(float)
+    V = np.random.default_rng(seed).poisson(2.0, (40, 300)).astype(float)
     sound = np.sin(np.arange(4000.0))
     klnmf.separate(sound, 8000, 2, max_iter=5)
     return klnmf.factorize(V, 3, seed=seed).divergence
