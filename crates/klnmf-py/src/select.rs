@@ -23,8 +23,8 @@ fn from_select(error: Error) -> PyErr {
     }
 }
 
-fn fits<'v>(v: Matrix<'v, f64>, with: &With, stop: &Stop) -> Result<Fits<'v>, Error> {
-    let (seed, starts, tol, max_iter, threads, folder) = with.clone();
+fn fits<'v>(v: Matrix<'v, f64>, how: &With, stop: &Stop) -> Result<Fits<'v>, Error> {
+    let (seed, starts, tol, max_iter, threads, folder) = how.clone();
     let mut fits = Fits::in_memory(v)?;
     fits.settings = FitSettings { seed, starts, tol, max_iter, stop: Some(stop.clone()) };
     fits.threads = threads;
@@ -44,10 +44,10 @@ pub fn rank<'py>(
     replicates: usize,
     folds: usize,
     bootstrap: bool,
-    with: With,
+    how: With,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let (stop, settings) = (Stop::default(), RankSettings { ranks, replicates, folds, bootstrap });
-    let compare = |v: Matrix<'_, f64>| klnmf_select::rank(&fits(v, &with, &stop)?, &settings);
+    let compare = |v: Matrix<'_, f64>| klnmf_select::rank(&fits(v, &how, &stop)?, &settings);
     let (found, _) = Lent::<f64>::new(v)?.with(|v| work::run_quietly(py, &stop, || compare(v)))?;
     let found = found.map_err(from_select)?;
     let table: Vec<Row> = (0..found.rows.len()).map(|at| row(&found, at)).collect();
@@ -84,11 +84,11 @@ pub fn consensus<'py>(
     bootstrap: bool,
     density: Option<f64>,
     sweeps: usize,
-    with: With,
+    how: With,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let (stop, settings) =
         (Stop::default(), ConsensusSettings { rank, replicates, bootstrap, density, sweeps });
-    let join = |v: Matrix<'_, f64>| klnmf_select::consensus(&fits(v, &with, &stop)?, &settings);
+    let join = |v: Matrix<'_, f64>| klnmf_select::consensus(&fits(v, &how, &stop)?, &settings);
     let (found, _) = Lent::<f64>::new(v)?.with(|v| work::run_quietly(py, &stop, || join(v)))?;
     let found = found.map_err(from_select)?;
     let stability = found.stability;

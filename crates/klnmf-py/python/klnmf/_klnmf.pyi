@@ -143,7 +143,7 @@ def wiener(
 _With = tuple[int, int, float, int, int, str | None]
 
 def rank(
-    v: Any, ranks: list[int], replicates: int, folds: int, bootstrap: bool, with_: _With
+    v: Any, ranks: list[int], replicates: int, folds: int, bootstrap: bool, how: _With
 ) -> tuple[
     tuple[int, int] | None,
     bool,
@@ -160,7 +160,7 @@ def consensus(
     bootstrap: bool,
     density: float | None,
     sweeps: int,
-    with_: _With,
+    how: _With,
 ) -> tuple[
     NDArray, NDArray, float, list[float], list[float], list[float], list[list[tuple[int, int]]], int
 ]: ...
