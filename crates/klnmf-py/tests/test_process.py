@@ -20,7 +20,9 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals and forks as POSI
 def run(code, **env):
     """A program of its own; its standard output."""
     command = [sys.executable, "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env})
+    # Dask sets variables that change how memory is allocated.
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    done = subprocess.run(command, capture_output=True, text=True, env={**clean, **env})
     assert done.returncode == 0, done.stderr
     return done.stdout
 
