@@ -128,6 +128,9 @@ impl Origin {
     /// Writes all files of the folder, the header last. `facts` name the source.
     fn write(&self, place: &Path, facts: Facts, memory: u64) -> Result<(), Stop> {
         let (rows, cols) = self.shape;
+        if rows == 0 || cols == 0 {
+            return Err(Stop::Read(klnmf::Error::Empty { rows, cols }.into()));
+        }
         let [columns, by_row] = self.distribute(place, memory)?;
         let mut facts = Facts { rows, cols, sparse: self.sparse, ..facts };
         let pack = |spill, name| pack(place, &facts, name, spill);

@@ -237,3 +237,15 @@ fn names_that_end_in_zeros_survive() {
     assert_eq!((found.row_names.unwrap()[0].as_str(), found.col_names.unwrap()[0].as_str()), ("x", "a"));
     same(&file.path, None, 1 << 20);
 }
+
+#[test]
+fn empty_matrices_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, to) = (folder.path().join("v.mtx"), folder.path().join("v.klnmf"));
+    for shape in ["0 4", "4 0"] {
+        fs::write(&path, format!("%%MatrixMarket matrix array real general\n{shape}\n")).unwrap();
+        let why = convert(&path, None, &to, 1 << 20).err().unwrap().to_string();
+        assert!(why.contains("the matrix is empty"), "{why}");
+        assert!(!to.exists());
+    }
+}
