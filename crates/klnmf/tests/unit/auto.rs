@@ -61,3 +61,33 @@ fn a_window_with_failures_ends_the_newton_stage() {
         assert_eq!(after.numbers["window.f"], after.numbers["f"]);
     }
 }
+
+/// The rate of a window that ends the Newton stage is its decrease of ln D divided by its work.
+#[test]
+fn the_rate_to_beat_is_that_of_the_window() {
+    let last = WINDOW as f64 - 1.0;
+    let window = [("stage", 1.0), ("failures", 3.0), ("window.iterations", last), ("window.work", 8.0)];
+    let (_, after) = changed(false, &[&window[..], &[("window.f", 100.0)]].concat(), 1);
+    let want = (100.0 / after.numbers["f"]).ln() / (8.0 + work(1, 1, false, true));
+    let rate = after.numbers["to_beat"];
+    assert!(want > 0.0 && (rate - want).abs() < 1e-12 * want, "{rate} for {want}");
+}
+
+/// Steps that were undone count as work, with half a round for undoing them and a round of multiplicative
+/// updates that replaces them. Otherwise Newton would look better than it is exactly when it fails.
+#[test]
+fn undone_steps_count_as_work() {
+    // No divergence is below 0, so with f = 0 every step is undone. A Newton step is 32 units of work here,
+    // and a multiplicative update 14.
+    for (stage, f, failures, want) in
+        [(1.0, f64::INFINITY, 1.0, 32.0), (1.0, 0.0, 2.0, 48.0 + 14.0), (0.0, 0.0, 2.0, 21.0 + 14.0)]
+    {
+        let change = [("stage", stage), ("f", f), ("failures", 1.0), ("window.f", 1.0)];
+        let (_, after) = changed(false, &change, 1);
+        assert_eq!(
+            (after.numbers["failures"], after.numbers["window.work"]),
+            (failures, want),
+            "stage {stage}"
+        );
+    }
+}
