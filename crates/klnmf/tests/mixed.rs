@@ -73,6 +73,36 @@ fn numbers_outside_the_range_of_f32_are_computed_in_f64() {
     }
 }
 
+/// The result of 30 iterations from W and H.
+fn from(v: &Mat<f64>, (w, h): (&Mat<f64>, &Mat<f64>), mixed: bool) -> Solution<f64> {
+    let settings = Settings { mixed: Some(mixed), max_iter: 30, tol: 0.0, threads: 1, ..Settings::default() };
+    factorize_from(v, w.clone(), h.clone(), &settings, |_: &_| ControlFlow::Continue(())).unwrap()
+}
+
+/// One entry outside the range of f32, in V or in the start, is enough to compute everything in f64.
+#[test]
+fn f32_is_used_only_if_data_and_start_fit() {
+    let (v, w, h) = (example(), Random(4).matrix(40, 3, 0.5, 1.5), Random(5).matrix(3, 60, 0.5, 1.5));
+    let tiny =
+        |x: &Mat<f64>| Mat::from_fn(x.rows(), x.cols(), |i, j| if i + j == 0 { 1e-60 } else { x[(i, j)] });
+    for (v, w, h, same) in
+        [(&v, &w, &h, false), (&tiny(&v), &w, &h, true), (&v, &tiny(&w), &h, true), (&v, &w, &tiny(&h), true)]
+    {
+        let (plain, mixed) = (from(v, (w, h), false), from(v, (w, h), true));
+        assert_eq!((plain.w == mixed.w, plain.h == mixed.h), (same, same));
+    }
+}
+
+/// The start is normalised before it is rounded to f32, where its scale could overflow. Powers of two scale
+/// without rounding error, so the result is the same to the last bit.
+#[test]
+fn the_scale_of_the_start_does_not_matter() {
+    let (v, w, h) = (example(), Random(4).matrix(40, 3, 0.5, 1.5), Random(5).matrix(3, 60, 0.5, 1.5));
+    let scaled = |x: &Mat<f64>, by: i32| Mat::from_fn(x.rows(), x.cols(), |i, j| x[(i, j)] * 2f64.powi(by));
+    let (plain, moved) = (from(&v, (&w, &h), true), from(&v, (&scaled(&w, -200), &scaled(&h, 200)), true));
+    assert!(plain.w == moved.w && plain.h == moved.h);
+}
+
 #[test]
 fn continuing_from_a_solution_does_not_increase_the_divergence() {
     let v = example();
