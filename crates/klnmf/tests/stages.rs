@@ -64,6 +64,37 @@ fn the_primal_dual_stage_alone_converges() {
     }
 }
 
+/// A column whose model underflows at the start keeps equal weights, and not those of another column.
+#[test]
+fn a_column_without_any_finite_value_keeps_its_start() {
+    let (w, v) = (Mat::from_rows(&[&[1.0], &[1e-300]]), Mat::from_rows(&[&[1.0, 1e-30], &[1.0, 1e-30]]));
+    let settings =
+        DecomposeSettings { max_iter: 0, stages: PRIMAL_DUAL, threads: 1, ..DecomposeSettings::default() };
+    let found = decompose(&v, &w, &settings).unwrap();
+    assert!(found.columns[0].divergence.is_finite() && found.columns[1].divergence.is_infinite());
+    assert_eq!((found.h[(0, 0)], found.h[(0, 1)]), (2.0, 2e-30));
+}
+
+/// The dual point θ = 1 bounds the gap before the first step. The formula alone gives 0.69.
+#[test]
+fn the_primal_dual_stage_begins_with_the_divergence_as_gap() {
+    let (w, v) = (Mat::from_rows(&[&[1.0, 0.0], &[0.0, 1.0]]), Mat::from_rows(&[&[1.0], &[0.01]]));
+    let settings = DecomposeSettings { max_iter: 0, stages: PRIMAL_DUAL, ..DecomposeSettings::default() };
+    let column = decompose(&v, &w, &settings).unwrap().columns[0];
+    assert!((column.divergence - 0.644).abs() < 1e-3 && column.gap == column.divergence, "{column:?}");
+}
+
+/// A subnormal model has lost digits, so no bound that follows from it may end the steps.
+#[test]
+fn a_subnormal_model_does_not_end_the_primal_dual_stage() {
+    let (w, v) = (Mat::from_rows(&[&[1.0], &[1e-300]]), Mat::from_rows(&[&[1e-10], &[1e-10]]));
+    for max_iter in [20, 30, 200] {
+        let settings = DecomposeSettings { max_iter, stages: PRIMAL_DUAL, ..DecomposeSettings::default() };
+        let found = decompose(&v, &w, &settings).unwrap();
+        assert_eq!((found.unconverged(), found.columns[0].iterations), (1, max_iter));
+    }
+}
+
 /// One Newton step on one weight is x − F'/F'' over all rows, at and beyond the size of a chunk.
 #[test]
 fn a_newton_step_uses_every_row() {
