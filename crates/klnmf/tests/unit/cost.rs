@@ -131,6 +131,20 @@ fn a_dual_point_bounds_the_objective_from_below() {
     }
 }
 
+/// Zero times infinity is NaN, which comparisons skip. A bound from the other entries of g would be false.
+#[test]
+fn one_entry_of_g_that_is_not_finite_proves_nothing() {
+    for (c, ridge) in [([1.0, 1.0], 0.0), ([0.0, 1.0], 0.0), ([1.0, 1.0], 0.5)] {
+        let (cost, x) = (Cost { c: &c, stride: 0, ridge, held: 0, r: 2 }, [1.0, 1.0]);
+        let bounds = |g: &[f64]| (cost.gap(0, 2.0, 1.0, &x, g), cost.dual(0, 2.0, &x, 0.0, g));
+        let (gap, dual) = bounds(&[0.5, 0.5]);
+        assert!(gap.is_finite() && dual.is_finite(), "{gap} {dual}");
+        for bad in [f64::NAN, f64::INFINITY] {
+            assert_eq!(bounds(&[bad, 0.5]), (f64::INFINITY, f64::NEG_INFINITY), "{bad} {c:?} {ridge}");
+        }
+    }
+}
+
 #[test]
 fn updates_decrease_the_objective_and_keep_held_weights() {
     for (problem, x) in cases() {
