@@ -262,18 +262,23 @@ fn half_steps_minimise_the_penalised_objective() {
     }
 }
 
-/// One Newton step on one weight includes the curvature of the ridge: x − F'/F''.
+/// The curvature of the ridge enters the step of every weight of a block, in every column. With one row for
+/// each weight the step is x − F'/F''.
 #[test]
 fn a_newton_step_includes_the_ridge() {
-    let (v, kt) = (Mat::from_rows(&[&[4.0], &[2.0]]), Mat::from_rows(&[&[1.0, 0.5]]));
-    let (pool, mut x) = (Pool::new(1).unwrap(), Mat::from_rows(&[&[2.0]]));
+    let (lasso, ridge) = (0.25, 0.5);
+    let v = Mat::from_fn(4, 20, |i, j| (2 + i + j % 7) as f64);
+    let kt = Mat::from_fn(4, 4, |k, i| if k == i { 1.0 } else { 0.0 });
+    let start = Mat::from_fn(4, 20, |k, j| 1.0 + 0.25 * ((k + j) % 5) as f64);
+    let (pool, mut x) = (Pool::new(1).unwrap(), start.clone());
     let data = ColumnData::new(&pool, Matrix::from(&v)).unwrap();
     let parts = DictionaryParts { shares: false, atoms: true, arrays: true };
-    let terms = Terms { lasso: 0.25, ridge: 0.5, held: 0 };
-    let mut half = HalfProblem::new(data.blocks::<f64>(), &pool, 1, parts, terms);
-    half_step(&mut half, &Newton, &kt, &mut x, &mut [Column::default()], 1, false);
-    // z = (2, 1): F' = 1.5 + 0.25 + 0.5·2 − (4/2 + 0.5·2/1), F'' = 4/4 + 0.25·2/1 + 0.5.
-    assert!((x[(0, 0)] - (2.0 + 0.25 / 2.0)).abs() < 1e-12, "{}", x[(0, 0)]);
+    let mut half = HalfProblem::new(data.blocks::<f64>(), &pool, 4, parts, Terms { lasso, ridge, held: 0 });
+    half_step(&mut half, &Newton, &kt, &mut x, &mut [Column::default(); 20], 1, false);
+    for (new, (x, a)) in x.as_slice().iter().zip(start.as_slice().iter().zip(v.as_slice())) {
+        let want = x - (1.0 + lasso + ridge * x - a / x) / (a / (x * x) + ridge);
+        assert!(want > 0.0 && (new - want).abs() < 1e-12, "{new} for {want}");
+    }
 }
 
 /// The update keeps a weight whose factor overflows and the weight of a zero atom, and drops a tiny one.
