@@ -5,6 +5,7 @@
 
 use super::isa::Wide;
 use super::lanes::{Lanes, MOST};
+use super::map::fetch;
 use crate::Scalar;
 use std::ops::Range;
 
@@ -38,6 +39,8 @@ pub(crate) struct Pass<'a, S> {
     pub k: [&'a [S]; B],
     /// Lower bound of z; positive.
     pub floor: S,
+    /// The rows of V and of Kx that the next pass reads, to be prefetched.
+    pub next: [&'a [S]; 2],
 }
 
 /// Kᵀt and the upper triangle of KᵀDiag(u)K, each as a register of partial sums.
@@ -70,7 +73,8 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
 
     #[inline(always)]
     fn run<L: Lanes<S>>(self, token: L::Token) {
-        let Pass { a, z, before, d, k, floor } = self.pass;
+        let Pass { a, z, before, d, k, floor, next } = self.pass;
+        fetch_all(next);
         let (d, floor) = (splat_all::<S, L>(token, d), L::splat(token, *floor));
         let mut so_far = [L::splat(token, S::ZERO); B + H];
         if !self.fresh {
@@ -105,6 +109,16 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
         let new = [g0, g1, g2, g3, h00, h01, h02, h03, h11, h12, h13, h22, h23, h33];
         for (sum, new) in self.sums.0.iter_mut().zip(new) {
             new.store(sum, 0, L::N);
+        }
+    }
+}
+
+/// Prefetches some rows, a cache line at a time.
+#[inline(always)]
+fn fetch_all<S>(rows: &[&[S]; 2]) {
+    for rows in rows {
+        for at in (0..rows.len()).step_by(64 / size_of::<S>()) {
+            fetch(rows, at);
         }
     }
 }
@@ -155,7 +169,7 @@ impl<S: Scalar> BlockPass<'_, '_, S> {
     }
 }
 
-/// Updates z and returns the smallest z in the rows with a > 0.
+/// The smallest z in the rows with a > 0 after the last change. z itself is not needed any more.
 pub(crate) struct LastPass<'p, 'a, S>(pub &'p mut Pass<'a, S>);
 
 impl<S: Scalar> Wide<S> for LastPass<'_, '_, S> {
@@ -170,7 +184,6 @@ impl<S: Scalar> Wide<S> for LastPass<'_, '_, S> {
         let columns = z.chunks_exact_mut(L::N).zip(a[..n].chunks_exact(L::N));
         for ((z, a), before) in columns.zip(four::<S, L>(before, n)) {
             let now = moved(L::load(token, z, 0, L::N), d, before);
-            now.store(z, 0, L::N);
             least = now.if_positive(L::load(token, a, 0, L::N), most).min(least);
         }
         least.least()

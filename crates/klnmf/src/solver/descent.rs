@@ -200,6 +200,7 @@ impl<'a, T: Scalar> Lane<'a, T> {
             z: &mut self.z[rows],
             d: self.d,
             floor: self.floor,
+            next: [&[]; 2],
         }
     }
 }
@@ -215,10 +216,17 @@ fn update_block<T: Scalar>(isa: Isa, lanes: &mut [Option<Lane<'_, T>>; C], sums:
     let tallest = lanes.iter().flatten().map(|lane| lane.z.len()).max().unwrap_or(0);
     // Chunk by chunk, so that atoms that several columns use are in cache.
     for rows in chunks::<T>(tallest) {
-        for (lane, sums) in lanes.iter_mut().zip(&mut *sums) {
-            let Some(lane) = lane.as_mut().filter(|lane| rows.start < lane.z.len()) else { continue };
-            let (fresh, rows) = (rows.start == 0, rows.start..rows.end.min(lane.z.len()));
-            isa.run_wide(BlockPass { pass: &mut lane.rows(rows), fresh, sums });
+        for c in 0..C {
+            let (before, after) = lanes.split_at_mut(c + 1);
+            let Some(lane) = before[c].as_mut().filter(|lane| rows.start < lane.z.len()) else { continue };
+            let (fresh, mine) = (rows.start == 0, rows.start..rows.end.min(lane.z.len()));
+            let mut pass = lane.rows(mine);
+            if let Some(Some(next)) = after.first()
+                && rows.end <= next.z.len()
+            {
+                pass.next = [&next.a[rows.clone()], &next.z[rows.clone()]];
+            }
+            isa.run_wide(BlockPass { pass: &mut pass, fresh, sums: &mut sums[c] });
         }
     }
     let (mut x, mut gradient) = ([[0.0; C]; B], [[0.0; C]; B]);

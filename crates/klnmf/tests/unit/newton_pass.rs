@@ -22,6 +22,7 @@ fn pass_of<'a, S: Scalar>(
         d: D.map(S::from_f64),
         k: std::array::from_fn(|l| &atoms[B + l][rows.clone()]),
         floor: S::from_f64(FLOOR),
+        next: [&[]; 2],
     }
 }
 
