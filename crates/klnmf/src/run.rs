@@ -249,13 +249,12 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
                 return self.solution(Status::Stopped);
             }
             if self.ended().is_some() {
-                let factors = self.factors.clone();
-                self.close()?;
+                let shown = self.close()?;
                 if let Some(status) = self.ended() {
                     return self.solution(status);
                 }
                 // Rounding has moved the normalised factors past the tolerance, so the run goes on.
-                self.factors = factors;
+                self.factors = shown;
             }
             self.iterate();
         }
@@ -300,17 +299,20 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
         Ok(Solution { w: wt.transpose(), h, info: self.info, status, starts: Vec::new() })
     }
 
-    /// Replaces the reported factors by the method's latest ones if these are better, and normalises.
-    fn close(&mut self) -> Result<()> {
+    /// Replaces the reported factors by the method's latest ones if these are better, and normalises. Returns
+    /// the factors as they were reported.
+    fn close(&mut self) -> Result<FactorsOf<P, T>> {
         if self.info.iteration != self.iteration {
             self.certify();
         }
         let (divergence, converged) = (self.info.divergence, self.converged());
-        let shown = self.method.latest(divergence).map(|latest| std::mem::replace(&mut self.factors, latest));
+        let shown = self.factors.clone();
+        let latest = self.method.latest(divergence);
+        let replaced = latest.map(|latest| self.factors = latest).is_some();
         self.normalize();
         let better = self.info.divergence <= divergence && self.converged() >= converged;
-        if let Some(shown) = shown.filter(|_| !better) {
-            self.factors = shown;
+        if replaced && !better {
+            self.factors = shown.clone();
             self.normalize();
         }
         self.place.check()?;
@@ -319,7 +321,7 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
         if !finite || (divergence.is_finite() && !self.info.divergence.is_finite()) {
             return Err(Error::Overflow(T::NAME));
         }
-        Ok(())
+        Ok(shown)
     }
 
     /// Scales the factors as they are returned, and certifies them.
