@@ -54,3 +54,21 @@ fn info_lists_layers() {
         &["there is no layer \"x\"", "--layer counts or --layer raw"],
     );
 }
+
+#[test]
+fn cells_are_the_documents_of_topics() {
+    let place = Place::new();
+    fixture(&place, "csr_gzip.h5ad");
+    let topics = |line: &str| {
+        place.json(&format!("topics {line} -k 2 --out t --force"));
+        let model = klnmf_io::read_model::<f64>(&place.path("t/model.npz")).unwrap();
+        assert_eq!(model.row_names.unwrap(), ["GATA1", "gêne", "CD3E"]);
+        model.h
+    };
+    let x = topics("csr_gzip.h5ad");
+    assert_eq!(x.cols(), 4);
+    // A converted folder is a matrix like any other, documents × words unless told otherwise.
+    place.ok("convert csr_gzip.h5ad");
+    assert_eq!(topics("csr_gzip.klnmf --transpose"), x);
+    assert_eq!(topics("csr_gzip.h5ad --layer counts").cols(), 4);
+}

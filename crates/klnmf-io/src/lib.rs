@@ -83,5 +83,5 @@ pub use output::{NewFile, Target, abandon_unfinished, atomically};
 pub use packed_lines::PackedLines;
 pub use spool::Spool;
 pub use summary::{ArrayInfo, Summary, peek, peek_layer};
-pub use table::{Stored, Table, read, read_dense, read_layer};
+pub use table::{Stored, Table, holds_cells, read, read_dense, read_layer};
 pub use text::write_csv;

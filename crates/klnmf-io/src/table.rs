@@ -73,6 +73,12 @@ pub fn read<T: Scalar>(path: &Path) -> Result<Table<T>, Error> {
     read_layer(path, None)
 }
 
+/// Whether a path holds single cells, which are read as features × cells: `.h5ad`, `.h5`, or a folder of
+/// 10x Genomics.
+pub fn holds_cells(path: &Path) -> bool {
+    tenx::matrix_of(path).is_some() || matches!(Format::of(path), Ok(Format::H5ad | Format::H5))
+}
+
 /// Reads a matrix, or another layer of an AnnData file instead of its X. `raw` stands for `raw/X`.
 pub fn read_layer<T: Scalar>(path: &Path, layer: Option<&str>) -> Result<Table<T>, Error> {
     // What was read before does not count.

@@ -4,7 +4,7 @@ use crate::names::{Names, read_lines};
 use anyhow::{Context, bail};
 use clap::Args;
 use klnmf::{Mat, Scalar, Sparse};
-use klnmf_io::{Model, Stored, Table};
+use klnmf_io::{Folder, Model, Stored, Table};
 use klnmf_text::{CountOptions, Documents, Frequency, ReadOptions, StopWords};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// The input and how to read it.
 #[derive(Args)]
 pub struct Input {
-    /// Folder of .txt files, a .txt, .csv, .tsv or .jsonl file, or a matrix of counts
+    /// Folder of .txt files, a .txt, .csv, .tsv or .jsonl file, or a matrix of counts (.npz, .npy, .mtx,
+    /// .klnmf; .h5ad, .h5 and 10x folders, whose cells are the documents)
     #[arg(value_name = "INPUT")]
     path: PathBuf,
     /// Column (.csv, .tsv) or field (.jsonl) that holds the texts [default: text]
@@ -32,9 +33,12 @@ pub struct Input {
     /// Read the .csv or .tsv file as a matrix of counts, with names
     #[arg(long)]
     counts: bool,
-    /// Read the matrix as words × documents
+    /// Read the matrix as words × documents; cells × words in .h5ad, .h5 and 10x folders
     #[arg(long)]
     transpose: bool,
+    /// Layer of an .h5ad file to read instead of X; `raw` for raw/X
+    #[arg(long, value_name = "NAME")]
+    layer: Option<String>,
     /// Minimum number of documents of a word, or a share such as 0.01 or 1%; rarer words are left out
     /// [default: 2; for a matrix: any]
     #[arg(long, value_name = "DOCUMENTS", conflicts_with = "model")]
@@ -185,8 +189,10 @@ impl Input {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
-        !self.path.is_dir()
-            && (ends(&[".npz", ".npy", ".mtx"]) || self.counts || self.vocabulary.is_some() || self.transpose)
+        let given = self.counts || self.vocabulary.is_some() || self.transpose || self.layer.is_some();
+        klnmf_io::holds_cells(&self.path)
+            || Folder::is_at(&self.path)
+            || !self.path.is_dir() && (ends(&[".npz", ".npy", ".mtx"]) || given)
     }
 
     fn read_documents(&self) -> anyhow::Result<Documents> {
@@ -214,7 +220,7 @@ impl Input {
     }
 
     fn read_matrix(&self) -> anyhow::Result<Corpus> {
-        let mut table = klnmf_io::read::<f64>(&self.path)?;
+        let mut table = klnmf_io::read_layer::<f64>(&self.path, self.layer.as_deref())?;
         self.names.apply(&self.path, &mut table)?;
         table.matrix.view().check().map_err(|why| klnmf_io::Error::matrix(&self.path, why))?;
         let words = self.vocabulary.as_deref().map(read_lines).transpose()?;
@@ -271,7 +277,8 @@ impl Input {
         words: Option<usize>,
     ) -> anyhow::Result<Table<T>> {
         let (n, m) = (table.matrix.rows(), table.matrix.cols());
-        let rows_are_words = self.transpose || (words == Some(n) && words != Some(m));
+        let told = self.transpose != klnmf_io::holds_cells(&self.path);
+        let rows_are_words = told || (words == Some(n) && words != Some(m));
         let found = if rows_are_words { n } else { m };
         if let Some(words) = words.filter(|words| *words != found) {
             let file = self.vocabulary.as_deref().unwrap_or(Path::new("")).display();
