@@ -3,6 +3,7 @@
 
 mod cmd;
 mod command_line;
+mod dictionary;
 mod disk;
 mod file_names;
 mod input;

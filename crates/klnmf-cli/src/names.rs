@@ -45,7 +45,7 @@ impl Names {
 }
 
 /// The names in `file` of one side of the matrix in `path`; the second side is the other one.
-fn read_for(
+pub fn read_for(
     file: &Path,
     path: &Path,
     [(what, count), other]: [(&str, usize); 2],

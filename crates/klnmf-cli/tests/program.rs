@@ -4,6 +4,7 @@ mod common;
 
 mod bad_input;
 mod cells;
+mod compare;
 mod disk;
 mod docs;
 mod examples;

@@ -115,6 +115,12 @@ fn all_forms_of_input_agree() {
         let (a, b) = (found["perplexity"].as_f64().unwrap(), first.as_f64().unwrap());
         assert!((a - b).abs() < 1e-3 * b, "{input}: {a} {b}");
     }
+    // A note says that the file was transposed, or that its words need names.
+    let note = |input: &str| place.ok(&format!("topics {input} --topics 3 --out topics --force"));
+    let (turned, fits) = (note("turned.csv --vocabulary words.txt"), "read as words × documents");
+    assert!(turned.contains(fits) && !turned.contains("no names"), "{turned}");
+    assert!(!note("counts.csv --vocabulary words.txt").contains(fits));
+    assert!(note("counts.csv --counts").contains("give them with --vocabulary"));
 }
 
 #[test]

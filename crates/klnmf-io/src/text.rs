@@ -305,7 +305,12 @@ fn not_a_number(cell: &[u8], separator: Separator) -> String {
     if cell.is_empty() {
         "the cell is empty: write 0 if you mean 0".into()
     } else if has_decimal_comma(cell) {
-        format!("{shown} has a decimal comma: write a decimal point")
+        let (_, after) = cell.split_at(cell.iter().position(|byte| *byte == b',').map_or(0, |at| at + 1));
+        match after.len() == 3 && after.iter().all(u8::is_ascii_digit) {
+            // This may be a thousand or a decimal number with three digits after the comma.
+            true => format!("{shown} has a comma: leave it out between thousands, or write a decimal point"),
+            false => format!("{shown} has a decimal comma: write a decimal point"),
+        }
     } else if separator == Separator::Byte(b',') && cell.contains(&b';') {
         format!("{shown} is not a number: separate cells with commas only, and write decimals with a point")
     } else {

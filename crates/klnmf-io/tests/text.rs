@@ -121,6 +121,11 @@ fn refusals() {
             ", line 2: the number of cells is 1, but 3 in the header in line 1: give every line the same number",
         ),
         ("a.csv", "x;y\n1,5;2\n", ", line 2, column 1: \"1,5\" has a decimal comma: write a decimal point"),
+        (
+            "a.csv",
+            "x;y\n1;2,000\n",
+            ", line 2, column 2: \"2,000\" has a comma: leave it out between thousands, or write a decimal point",
+        ),
         ("a.tsv", "1\t2\n1,5\t2\n", ", line 2, column 1: \"1,5\" has a decimal comma: write a decimal point"),
         (
             "a.csv",

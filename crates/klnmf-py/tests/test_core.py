@@ -441,6 +441,7 @@ ERRORS = [
     (TypeError, "init is of type NoneType: give 'random'", lambda: klnmf.factorize(V, 1, init=None)),
     (TypeError, "init is of type ndarray: give 'random'", lambda: klnmf.factorize(V, 1, init=PAIR[0])),
     (TypeError, "how is of type NoneType", lambda: klnmf.init(V, 1, how=None)),
+    (TypeError, "V is a path: read the file first", lambda: klnmf.factorize("counts.npy", 1)),
     (ValueError, "V has 0 dimensions", lambda: klnmf.factorize(None, 1)),
     (ValueError, "V has 1 dimensions", lambda: klnmf.factorize(sp.coo_array(V[0]).tocsr(), 1)),
 ]  # fmt: skip

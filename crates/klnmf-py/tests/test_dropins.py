@@ -162,6 +162,10 @@ def test_scanpy_options(adata):
     klnmf.scanpy.nmf(adata[10:50], 3, copy=True)
     with pytest.raises(ValueError, match="mask_var = 'nothing': adata.var has no such column"):
         klnmf.scanpy.nmf(adata, 3, mask_var="nothing")
+    with pytest.raises(ValueError, match="layer = 'spliced': adata has 'counts'; name one"):
+        klnmf.scanpy.nmf(adata, 3, layer="spliced")
+    with pytest.raises(TypeError, match=r"AnnData object: give its matrix, adata\.X"):
+        klnmf.KLNMF(3).fit(adata)
     with pytest.raises(ValueError, match="n_components = 0: a whole number ≥ 1"):
         klnmf.scanpy.nmf(adata, 0)
 

@@ -195,3 +195,12 @@ def test_scikit_learns_init_is_meant_as_there(counts, storage):
             if "init" not in options:
                 how = "nndsvda" if options["n_components"] == 4 else "random"
                 np.testing.assert_array_equal(dense[0], factor(X, init=how, **options)[0])
+
+
+def test_a_column_of_names_is_an_error_that_names_it(V):
+    frame = V.reset_index(names="gene")
+    with pytest.raises(ValueError, match="column 'gene' of the data frame.*set_index"):
+        klnmf.factorize(frame, 2)
+    whole = klnmf.factorize(V, 2, max_iter=10)
+    mixed = klnmf.factorize(V.astype(object), 2, max_iter=10)
+    assert np.array_equal(whole.W, mixed.W)

@@ -43,9 +43,22 @@ def test_structure_adds_up(counts):
     result = klnmf.factorize(counts, 4)
     for weights in (result.H.T, result):
         figure = klnmf.plot.structure(weights)
-        assert len(figure.axes[0].patches) == 4 * 90
-        tops = [patch.get_y() + patch.get_height() for patch in figure.axes[0].patches[-90:]]
+        assert len(figure.axes[0].patches) == 4
+        tops, _, _ = figure.axes[0].patches[-1].get_data()
+        assert len(tops) == 90
         np.testing.assert_allclose(tops, 1)
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == ["0", "1", "2", "3"]
+
+
+def test_structure_of_many_components_has_no_legend():
+    assert not klnmf.plot.structure(np.ones((3, 21))).legends
+
+
+def test_a_model_from_a_file_has_no_trace(counts, tmp_path):
+    klnmf.factorize(counts, 2, max_iter=10).save(tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="no trace"):
+        klnmf.plot.convergence(klnmf.load(tmp_path / "model.npz"))
 
 
 def test_words_are_the_heaviest(counts):

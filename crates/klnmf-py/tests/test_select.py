@@ -84,3 +84,8 @@ def test_parts_are_matched_one_to_one():
     assert [pair[:2] for pair in klnmf.match(A, A[:, :1])] == [(0, 0)]
     with pytest.raises(ValueError, match="features"):
         klnmf.match(A, np.ones((3, 2)))
+
+
+def test_one_rank_is_not_a_range(planted):
+    with pytest.raises(TypeError, match=r"ranks = 4: .* range\(2, 11\)"):
+        klnmf.rank(planted[0], 4)

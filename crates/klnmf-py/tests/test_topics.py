@@ -115,3 +115,20 @@ def test_a_topic_without_words(documents):
     found = klnmf.topic_weights(documents, np.vstack([np.ones((1, 21)), np.zeros((1, 21))]))
     np.testing.assert_allclose(found.topics.sum(axis=1), [1, 0])
     assert np.isfinite(found.weights).all()
+
+
+def test_the_words_of_topics_have_names(documents):
+    found = klnmf.topics(documents, 2)
+    words = [f"w{i}" for i in range(documents.shape[1])]
+    named = found.top_words(3, words)
+    assert named == [[f"w{i}" for i in row] for row in found.top_words(3)]
+    assert found.top_words(3, {word: i for i, word in enumerate(words)}) == named
+    labelled = klnmf.topics(pd.DataFrame(documents, columns=words), 2)
+    assert labelled.top_words(3) == named
+    with pytest.raises(ValueError, match="complete vocabulary"):
+        found.top_words(3, words[1:])
+
+
+def test_texts_are_not_counts():
+    with pytest.raises(TypeError, match="count their words first"):
+        klnmf.topics(["cats chase mice", "dogs chase cats"], 2)

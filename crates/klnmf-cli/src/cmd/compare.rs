@@ -1,10 +1,12 @@
-//! `klnmf compare`: which part of one model corresponds to which part of another.
+//! `klnmf compare`: which part of one model corresponds to which part of another, or of a dictionary.
 
 use super::Output;
-use crate::{input, outputs};
+use crate::dictionary::Dictionary;
+use crate::outputs;
+use anyhow::bail;
 use clap::Args;
 use klnmf::{Mat, Match, cosines, match_parts};
-use klnmf_io::{Model, Target};
+use klnmf_io::Target;
 use klnmf_report::html;
 use minijinja::context;
 use serde_json::{Map, Value, json};
@@ -16,22 +18,28 @@ use std::process::ExitCode;
 /// Match the parts of two models one to one
 ///
 /// The pairs are those with the largest sum of cosines. If one model has more parts, some
-/// of them have no partner.
+/// of them have no partner. A model can also be a matrix whose columns are parts, such as
+/// the signatures of COSMIC. If the rows have names in both files, they are matched by name.
 #[derive(Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
 Examples:
   klnmf compare counts-r8.npz counts-r8-seed1.npz
-  klnmf compare counts-r8.npz counts-r10.npz --report compare.html"
+  klnmf compare counts-r8.npz counts-r10.npz --report compare.html
+  klnmf compare counts-r8.npz signatures.csv
+  klnmf compare counts-r8.npz cosmic.npy --part-names cosmic.txt"
 )]
 pub struct Compare {
-    /// First model (.npz)
+    /// First model (.npz), or a matrix of features × parts
     #[arg(value_name = "A")]
     a: PathBuf,
-    /// Second model (.npz)
+    /// Second model (.npz), or a matrix of features × parts
     #[arg(value_name = "B")]
     b: PathBuf,
+    /// Names of the parts of B; a text file with one name per line
+    #[arg(long, value_name = "FILE")]
+    part_names: Option<PathBuf>,
     /// Write a self-contained HTML page that shows the cosines of all pairs
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -42,30 +50,80 @@ pub struct Compare {
     output: Output,
 }
 
+/// With more parts than this without a partner, their number is printed and not their names.
+const ALONE: usize = 10;
+
+/// Labels of parts in the picture have at most this many characters.
+const LABEL: usize = 20;
+
 impl Compare {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let outputs: Vec<outputs::Output> =
             self.report.iter().map(|path| ("--report", path.clone())).collect();
-        outputs::check(&[self.a.clone(), self.b.clone()], &outputs, self.force)?;
-        let [a, b] = [&self.a, &self.b].map(|path| klnmf_io::read_model::<f64>(path));
-        let (a, b): (Model<f64>, Model<f64>) = (a?, b?);
-        input::same_names(&self.a.display().to_string(), &a.row_names, &b.row_names)?;
+        let inputs: Vec<PathBuf> = [&self.a, &self.b].into_iter().chain(&self.part_names).cloned().collect();
+        outputs::check(&inputs, &outputs, self.force)?;
+        let a = Dictionary::<f64>::read(&self.a, None)?;
+        let mut b = Dictionary::<f64>::read(&self.b, self.part_names.as_deref())?;
+        self.align(&a, &mut b)?;
         let pairs = match_parts(&a.w, &b.w)?;
         if let Some(path) = &self.report {
-            let page = self.page(&cosines(&a.w, &b.w)?, &pairs)?;
+            let page = self.page([&a, &b], &cosines(&a.w, &b.w)?, &pairs)?;
             klnmf_io::atomically(Target::new(path, self.force), |out| out.write_all(page.as_bytes()))?;
         }
-        self.output.print(facts(&a, &b, &pairs), |_| text(&a, &b, &pairs))?;
+        self.output.print(facts(&a, &b, &pairs), |_| self.text(&a, &b, &pairs))?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn page(&self, table: &Mat<f64>, pairs: &[Match]) -> anyhow::Result<String> {
+    /// Puts the rows of B in the order of A.
+    fn align(&self, a: &Dictionary<f64>, b: &mut Dictionary<f64>) -> anyhow::Result<()> {
+        let (first, second) = (self.a.display(), self.b.display());
+        if a.w.rows() != b.w.rows() {
+            let turned = if a.w.rows() == b.w.cols() { "; it fits if you transpose it" } else { "" };
+            bail!(
+                "{second} has {} rows and {first} has {}: both need one row for every feature{turned}",
+                b.w.rows(),
+                a.w.rows()
+            );
+        }
+        if a.rows.is_some() != b.rows.is_some() {
+            let unnamed = if a.rows.is_none() { first } else { second };
+            self.output.note(&format!("the rows of {unnamed} have no names: they are matched by position"));
+        }
+        b.align(&self.b.display().to_string(), &a.rows, &self.a.display().to_string())
+    }
+
+    fn page(
+        &self,
+        parts: [&Dictionary<f64>; 2],
+        table: &Mat<f64>,
+        pairs: &[Match],
+    ) -> anyhow::Result<String> {
         let values = context! {
             a => self.a.display().to_string(),
             b => self.b.display().to_string(),
-            picture => picture(table, pairs),
+            picture => picture(parts, table, pairs),
         };
         Ok(html::render("compare.html", include_str!("compare.html"), values)?)
+    }
+
+    fn text(&self, a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> String {
+        let mut text = String::new();
+        for pair in pairs {
+            let (first, second) = (a.name(pair.first), b.name(pair.second));
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{first:<12} {second:<12} cosine {:.4}", pair.cosine);
+        }
+        let sides = [(a, &self.a, ""), (b, &self.b, "             ")];
+        for (alone, (parts, path, indent)) in left(a, b, pairs).into_iter().zip(sides) {
+            if alone.len() > ALONE {
+                let _ = writeln!(text, "{} parts of {} have no partner", alone.len(), path.display());
+                continue;
+            }
+            for k in alone {
+                let _ = writeln!(text, "{indent}{:<12} has no partner", parts.name(k));
+            }
+        }
+        text
     }
 }
 
@@ -74,13 +132,16 @@ fn alone(count: usize, paired: impl Fn(usize) -> bool) -> Vec<usize> {
     (0..count).filter(|k| !paired(*k)).collect()
 }
 
-fn left(a: &Model<f64>, b: &Model<f64>, pairs: &[Match]) -> [Vec<usize>; 2] {
+fn left(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> [Vec<usize>; 2] {
     let first = alone(a.w.cols(), |k| pairs.iter().any(|pair| pair.first == k));
     [first, alone(b.w.cols(), |k| pairs.iter().any(|pair| pair.second == k))]
 }
 
-fn facts(a: &Model<f64>, b: &Model<f64>, pairs: &[Match]) -> Map<String, Value> {
-    let pair = |pair: &Match| json!({ "a": pair.first, "b": pair.second, "cosine": pair.cosine });
+fn facts(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> Map<String, Value> {
+    let pair = |pair: &Match| {
+        let names = [a.name(pair.first), b.name(pair.second)];
+        json!({ "a": pair.first, "b": pair.second, "cosine": pair.cosine, "names": names })
+    };
     let [only_a, only_b] = left(a, b, pairs);
     let mean = pairs.iter().map(|pair| pair.cosine).sum::<f64>() / pairs.len().max(1) as f64;
     let least = pairs.iter().map(|pair| pair.cosine).fold(1.0, f64::min);
@@ -94,60 +155,60 @@ fn facts(a: &Model<f64>, b: &Model<f64>, pairs: &[Match]) -> Map<String, Value> 
     object.as_object().cloned().unwrap_or_default()
 }
 
-/// The name of a part.
-fn name(model: &Model<f64>, k: usize) -> String {
-    model.part_names.as_ref().map_or_else(|| format!("part {}", k + 1), |names| names[k].clone())
+/// The names of parts for a picture: their own, shortened, or their numbers.
+fn labels(parts: &Dictionary<f64>) -> Vec<String> {
+    let label = |k: usize| match &parts.parts {
+        Some(names) => names[k].chars().take(LABEL).collect(),
+        None => format!("{}", k + 1),
+    };
+    (0..parts.w.cols()).map(label).collect()
 }
 
-fn text(a: &Model<f64>, b: &Model<f64>, pairs: &[Match]) -> String {
-    let mut text = String::new();
-    for pair in pairs {
-        let (first, second) = (name(a, pair.first), name(b, pair.second));
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{first:<12} {second:<12} cosine {:.4}", pair.cosine);
-    }
-    let [only_a, only_b] = left(a, b, pairs);
-    for k in only_a {
-        let _ = writeln!(text, "{:<12} has no partner", name(a, k));
-    }
-    for k in only_b {
-        let _ = writeln!(text, "{:<12} {:<12} has no partner", "", name(b, k));
-    }
-    text
+/// The number of characters of the longest label.
+fn longest(labels: &[String]) -> f64 {
+    labels.iter().map(|label| label.chars().count()).max().unwrap_or(0) as f64
 }
 
 /// The cosines as squares, the parts of the second model in the order of their partners.
-fn picture(table: &Mat<f64>, pairs: &[Match]) -> String {
+fn picture(parts: [&Dictionary<f64>; 2], table: &Mat<f64>, pairs: &[Match]) -> String {
     const CELL: f64 = 26.0;
     let rest = alone(table.cols(), |k| pairs.iter().any(|pair| pair.second == k));
     let order: Vec<usize> = pairs.iter().map(|pair| pair.second).chain(rest).collect();
-    let (width, height) = (40.0 + CELL * order.len() as f64, 24.0 + CELL * table.rows() as f64);
+    let [rows, columns] = parts.map(labels);
+    // Labels that are wider than a cell stand upright.
+    let (upright, left) = (longest(&columns) > 3.0, f64::max(40.0, 16.0 + 7.0 * longest(&rows)));
+    let top = if upright { 14.0 + 7.0 * longest(&columns) } else { 22.0 };
+    let (width, height) = (left + CELL * order.len() as f64, top + 2.0 + CELL * table.rows() as f64);
     let mut svg = format!(
         "<svg viewBox=\"0 0 {width} {height}\" style=\"width:{width}px;max-width:none\" role=\"img\" \
          aria-label=\"cosines between the parts of both models\">"
     );
     for (column, k) in order.iter().enumerate() {
-        let x = 40.0 + CELL * (column as f64 + 0.5);
-        let _ = write!(svg, "<text x=\"{x}\" y=\"15\" text-anchor=\"middle\">{}</text>", k + 1);
+        let (x, label) = (left + CELL * (column as f64 + 0.5), html::escape(&columns[*k]));
+        let place = match upright {
+            true => format!("transform=\"translate({} {}) rotate(-90)\"", x + 4.0, top - 6.0),
+            false => format!("x=\"{x}\" y=\"15\" text-anchor=\"middle\""),
+        };
+        let _ = write!(svg, "<text {place}>{label}</text>");
     }
     for row in 0..table.rows() {
-        let y = 22.0 + CELL * row as f64;
-        let _ = write!(svg, "<text x=\"32\" y=\"{}\" text-anchor=\"end\">{}</text>", y + 17.0, row + 1);
+        let (y, label) = (top + CELL * row as f64, html::escape(&rows[row]));
+        let _ =
+            write!(svg, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{label}</text>", left - 8.0, y + 17.0);
         for (column, k) in order.iter().enumerate() {
-            let (x, value) = (40.0 + CELL * column as f64, table[(row, *k)].clamp(0.0, 1.0));
+            let (x, value) = (left + CELL * column as f64, table[(row, *k)].clamp(0.0, 1.0));
             let paired = pairs.iter().any(|pair| (pair.first, pair.second) == (row, *k));
             let class = if paired { "pair" } else { "cell" };
             let _ = write!(
                 svg,
                 "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill-opacity=\"{:.2}\">\
-                 <title>{} and {}: cosine {value:.4}</title></rect>",
+                 <title>{label} and {}: cosine {value:.4}</title></rect>",
                 x + 1.0,
                 y + 1.0,
                 CELL - 2.0,
                 CELL - 2.0,
                 value * value,
-                row + 1,
-                k + 1
+                html::escape(&columns[*k])
             );
         }
     }

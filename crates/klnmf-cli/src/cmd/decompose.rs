@@ -1,15 +1,15 @@
 //! `klnmf decompose`: the weights of V for given parts.
 
 use super::{Data, Output, Precision, metadata, parse_seconds, thread_count};
+use crate::dictionary::Dictionary;
 use crate::disk::{self, Source};
 use crate::{input, interrupt, outputs, progress, summary};
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::Args;
 use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Status};
 use klnmf_io::{Model, Table, Target};
 use serde_json::{Map, Value, json};
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
     after_help = "\
 Examples:
   klnmf decompose catalogue.csv --dictionary signatures.csv --tol 1e-8
+  klnmf decompose catalogue.npy --dictionary cosmic.npy --part-names cosmic.txt --csv weights.csv
   klnmf decompose documents.npz --transpose --dictionary model.npz --simplex"
 )]
 pub struct Decompose {
@@ -33,6 +34,9 @@ pub struct Decompose {
     /// Parts: a matrix with as many rows as V, or a model.npz
     #[arg(long, short, value_name = "W")]
     dictionary: PathBuf,
+    /// Names of the parts of the dictionary; a text file with one name per line
+    #[arg(long, value_name = "FILE")]
+    part_names: Option<PathBuf>,
     /// Let the weights of every column sum to 1, as in a topic model. Parts are scaled to sum 1 first, an
     /// empty column gets even weights, and the divergence is that of W·H times the columns' sums
     #[arg(long)]
@@ -81,7 +85,8 @@ impl Decompose {
         settings.validate()?;
         let csv = self.csv.iter().map(|path| ("--csv", path.clone()));
         let results: Vec<outputs::Output> = [("--out", self.out())].into_iter().chain(csv).collect();
-        let inputs = [self.data.files(), vec![self.dictionary.clone()]].concat();
+        let parts = [&self.dictionary].into_iter().chain(&self.part_names).cloned();
+        let inputs: Vec<PathBuf> = self.data.files().into_iter().chain(parts).collect();
         outputs::check(&inputs, &results, self.force)?;
         outputs::check_model_name("--out", &self.out())?;
         interrupt::nothing_to_save();
@@ -128,7 +133,7 @@ impl Decompose {
 
     /// The dictionary with its rows in V's order, and with --simplex its columns scaled to sum 1.
     fn dictionary<T: Scalar>(&self, table: &Table<T>) -> anyhow::Result<Dictionary<T>> {
-        let mut found = Dictionary::<T>::read(&self.dictionary)?;
+        let mut found = Dictionary::<T>::read(&self.dictionary, self.part_names.as_deref())?;
         let (file, v) = (self.dictionary.display(), table.matrix.view());
         if found.w.rows() != v.rows() {
             let fits = match (found.w.rows() == v.cols(), self.data.transpose) {
@@ -136,7 +141,9 @@ impl Decompose {
                 (true, true) => "; it fits without --transpose",
                 _ => "",
             };
-            let missing = found.missing(table).map_or(String::new(), |name| format!(", {name:?} among them"));
+            let missing = found
+                .missing(&table.row_names)
+                .map_or(String::new(), |name| format!(", {name:?} among them"));
             bail!(
                 "{file} has {} rows and V has {}{missing}: a dictionary needs one row for every row of \
                  V{fits}",
@@ -144,7 +151,7 @@ impl Decompose {
                 v.rows()
             );
         }
-        found.align(&file.to_string(), table)?;
+        found.align(&file.to_string(), &table.row_names, "V")?;
         if self.simplex {
             for k in 0..found.w.cols() {
                 let sum: f64 = found.w.col(k).iter().map(|x| x.to_f64()).sum();
@@ -248,13 +255,15 @@ impl Decompose {
                 (None, true) => "note         the rows of V have no names, so they are matched by position: name them with --row-names\n",
                 _ => "",
             };
+            let table =
+                self.csv.as_ref().map_or(String::new(), |path| format!("table        {}\n", path.display()));
             format!(
                 "V            {} × {}, {} parts\n\
              columns      {done} of {} within the tolerance of {:.0e}, in {:.2} s\n\
              divergence   {:.8e}\n\
              gap          optimality gap {:.3e} (relative {relative:.1e}): no other weights gain more\n\
              {advice}{by_order}\
-             weights      {}\n",
+             weights      {}\n{table}",
                 v.rows(),
                 v.cols(),
                 found.h.rows(),
@@ -266,68 +275,6 @@ impl Decompose {
                 self.out().display()
             )
         })
-    }
-}
-
-/// A dictionary with the names of its rows and its columns.
-struct Dictionary<T> {
-    w: Mat<T>,
-    rows: Option<Vec<String>>,
-    parts: Option<Vec<String>>,
-}
-
-impl<T: Scalar> Dictionary<T> {
-    /// Reads W of a model, or a dense matrix; it must be finite and not negative.
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let found = Self::read_any(path)?;
-        let w = &found.w;
-        let bad = |x: &T| !(x.to_f64() >= 0.0 && x.to_f64().is_finite());
-        if let Some(at) = w.as_slice().iter().position(bad) {
-            let (row, col, value) = (at % w.rows(), at / w.rows(), w.as_slice()[at]);
-            bail!(
-                "{}: the entry in row {row}, column {col} (counting from 0) is {value}, but a dictionary \
-                 must be finite and not negative: remove or replace it",
-                path.display()
-            );
-        }
-        Ok(found)
-    }
-
-    fn read_any(path: &Path) -> anyhow::Result<Self> {
-        let archive = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
-        if archive && klnmf_io::peek(path)?.kind == "klnmf model" {
-            let model = klnmf_io::read_model::<T>(path)?;
-            return Ok(Self { w: model.w, rows: model.row_names, parts: model.part_names });
-        }
-        let table = klnmf_io::read::<T>(path)?;
-        Ok(Self { w: table.matrix.into_dense(path)?, rows: table.row_names, parts: table.col_names })
-    }
-
-    /// The name of the first row of V that the dictionary lacks.
-    fn missing<'a>(&self, table: &'a Table<T>) -> Option<&'a String> {
-        let (Some(theirs), Some(ours)) = (&self.rows, &table.row_names) else { return None };
-        let theirs: HashSet<&String> = theirs.iter().collect();
-        ours.iter().find(|name| !theirs.contains(name))
-    }
-
-    /// Puts the rows in V's order if both have names. A name that only one of them has is an error.
-    fn align(&mut self, file: &str, table: &Table<T>) -> anyhow::Result<()> {
-        let (Some(theirs), Some(ours)) = (&self.rows, &table.row_names) else { return Ok(()) };
-        if theirs == ours {
-            return Ok(());
-        }
-        let place: HashMap<&str, usize> =
-            theirs.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
-        let find = |name: &String| {
-            let none = || anyhow!("row {name:?} of V is not in {file}: give both files the same row names");
-            place.get(name.as_str()).copied().ok_or_else(none)
-        };
-        let order = ours.iter().map(find).collect::<anyhow::Result<Vec<usize>>>()?;
-        if place.len() != theirs.len() {
-            bail!("{file} has two rows of the same name: rename one, or remove the names");
-        }
-        self.w = Mat::from_fn(self.w.rows(), self.w.cols(), |i, k| self.w[(order[i], k)]);
-        Ok(())
     }
 }
 

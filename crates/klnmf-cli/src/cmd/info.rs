@@ -224,6 +224,7 @@ fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Number(number) if number.is_f64() => six(number.as_f64().unwrap_or_default()),
+        Value::Null => "not a finite number".into(),
         other => other.to_string(),
     }
 }

@@ -33,7 +33,11 @@ def precision(name: str, dtype: np.dtype) -> np.dtype:
 def matrix(V: Any, dtype: Any = None, name: str = "V") -> Any:
     """V as a contiguous 2-D array or a CSR or CSC matrix of f32 or f64."""
     sparse = is_sparse(V)
+    if isinstance(V, (str, os.PathLike)):
+        raise TypeError(f"{name} is a path: read the file first, with numpy.load for example")
     V = V if sparse else np.asarray(V)
+    if V.ndim == 1 and V.dtype.kind == "U":
+        raise TypeError(f"{name} holds texts: count their words first, with CountVectorizer for example")
     if V.ndim != 2:
         raise ValueError(f"{name} has {V.ndim} dimensions: a matrix has 2")
     wanted = precision(name, V.dtype)

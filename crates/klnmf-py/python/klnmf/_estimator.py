@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from klnmf._data import count
 from klnmf._data import threads as thread_count
 from klnmf._decomposer import Prepared
-from klnmf._labels import row_labels
+from klnmf._labels import is_a, row_labels
 from klnmf._online import Online
 from klnmf._results import Decomposition
 from klnmf._sklearn_common import (
@@ -112,6 +112,8 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if reset:
             # New components will follow.
             _PREPARED.pop(self, None)
+        if is_a(X, "anndata", "AnnData"):
+            raise TypeError("X is an AnnData object: give its matrix, adata.X, or use klnmf.scanpy.nmf")
         return validate_data(
             self,
             X,

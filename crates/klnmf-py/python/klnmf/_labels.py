@@ -29,22 +29,22 @@ def labelled(V: Any) -> Labelled:
     """V as features × samples: a data frame, a plain matrix, or an AnnData object, which is transposed."""
     if isinstance(V, Labelled):
         return V
-    if _is_a(V, "anndata", "AnnData"):
+    if is_a(V, "anndata", "AnnData"):
         return Labelled(V.X, V.obs_names.to_numpy(), V.var_names.to_numpy()).T
-    if not _is_a(V, "pandas", "DataFrame"):
+    if not is_a(V, "pandas", "DataFrame"):
         return Labelled(V)
     return Labelled(_numbers(V), V.index.to_numpy(), V.columns.to_numpy())
 
 
 def row_labels(X: Any) -> Labels:
     """The labels of the rows of a data frame; None for everything else."""
-    return X.index.to_numpy() if _is_a(X, "pandas", "DataFrame") else None
+    return X.index.to_numpy() if is_a(X, "pandas", "DataFrame") else None
 
 
 def documents(counts: Any) -> Labelled:
     """Counts as documents × words; an AnnData object is not transposed."""
     found = labelled(counts)
-    return found.T if _is_a(counts, "anndata", "AnnData") else found
+    return found.T if is_a(counts, "anndata", "AnnData") else found
 
 
 def dictionary(W: Any) -> Labelled:
@@ -103,7 +103,7 @@ def _few(labels: list[str], most: int = 3) -> str:
     return shown if len(labels) <= most else f"{shown} and {len(labels) - most} more"
 
 
-def _is_a(V: Any, module: str, name: str) -> bool:
+def is_a(V: Any, module: str, name: str) -> bool:
     """Whether V is of a class. Its module is not imported: if V is one, it has been imported already."""
     found = sys.modules.get(module)
     return found is not None and isinstance(V, getattr(found, name))
@@ -115,7 +115,20 @@ def _numbers(frame: Any) -> Any:
     kinds = frame.dtypes
     if len(kinds) and all(isinstance(kind, pandas.SparseDtype) and kind.fill_value == 0 for kind in kinds):
         return frame.sparse.to_coo().tocsr()
-    return frame.to_numpy()
+    numbers = frame.to_numpy()
+    return _checked(frame, numbers) if numbers.dtype.kind == "O" else numbers
+
+
+def _checked(frame: Any, numbers: NDArray) -> NDArray:
+    """The entries of a data frame of mixed columns. A text that is not a number is an error."""
+    for name, column in zip(frame.columns, numbers.T, strict=True):
+        try:
+            column.astype(np.float64)
+        except ValueError as why:
+            raise ValueError(
+                f"column {name!r} of the data frame: {why}. Use set_index if it holds names, or leave it out"
+            ) from None
+    return numbers
 
 
 class Named:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from klnmf._files import Saved, word_of
 from klnmf._labels import Labels, Named, frame
+from klnmf._words import top_words
 
 
 class Info(NamedTuple):
@@ -280,6 +281,24 @@ class Topics(Saved):
         """
         weights = frame(self.weights, self.samples, self.parts)
         return frame(self.topics, self.parts, self.features), weights
+
+    def top_words(
+        self, n: int = 10, names: Sequence[str] | Mapping[Any, Any] | None = None
+    ) -> list[list[str]]:
+        """List the `n` most probable words of every topic.
+
+        Parameters
+        ----------
+        n : int
+            Number of words per topic.
+        names : sequence of str or mapping, optional
+            The vocabulary, as in `TopicModel.top_words`. By default `features`, or column numbers.
+
+        Returns
+        -------
+        list of list of str
+        """
+        return top_words(self.topics, n, self.features if names is None else names)
 
     def _model(self) -> Any:
         facts = {

@@ -172,6 +172,8 @@ def rank(
     (3, 3)
     """
     V = matrix(labelled(V).matrix, np.float64)
+    if not isinstance(ranks, Iterable):
+        raise TypeError(f"ranks = {ranks!r}: give the ranks to compare, such as range(2, 11)")
     ranks = [parts("ranks", each, V.shape) for each in ranks]
     found = _klnmf.rank(
         V,

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from klnmf._choices import Solver
-from klnmf._data import count, number, parts
+from klnmf._data import number, parts
 from klnmf._decomposer import TopicDecomposer
 from klnmf._estimator import Factors
 from klnmf._results import TopicInfo, Topics
 from klnmf._sklearn_common import check_is_fitted, explained, warn_of_limit, warn_of_rows
 from klnmf._topics import plain_weights, topic_weights, topics
+from klnmf._words import top_words
 
 
 class TopicModel(Factors):
@@ -268,24 +267,8 @@ class TopicModel(Factors):
         list of list of str
         """
         check_is_fitted(self)
-        best = np.argsort(-self.components_, kind="stable")[:, : count("n", n)]
-        words = self._vocabulary(names)
-        return [[words[i] for i in row] for row in best]
-
-    def _vocabulary(self, names: Any) -> list[str]:
-        """The word of every column."""
-        size = self.components_.shape[1]
-        if names is None:
-            names = getattr(self, "feature_names_in_", range(size))
-        if isinstance(names, Mapping):
-            # scikit-learn maps words to columns, gensim columns to words.
-            pairs = ((key, word) if isinstance(key, Integral) else (word, key) for key, word in names.items())
-            names = [word for _, word in sorted(pairs, key=itemgetter(0))]
-        if len(names) != size:
-            raise ValueError(
-                f"names has {len(names)} words, the topics have {size}: give the complete vocabulary"
-            )
-        return [str(name) for name in names]
+        names = getattr(self, "feature_names_in_", None) if names is None else names
+        return top_words(self.components_, n, names)
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)

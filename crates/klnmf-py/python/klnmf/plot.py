@@ -59,6 +59,15 @@ def _grid(count: int, columns: int | None, size: tuple[float, float]) -> tuple[A
     return figure, axes[:count]
 
 
+def _trace(model: Any) -> np.ndarray:
+    """The trace of a fit. A model from a file has none, or a last record without a time."""
+    trace = getattr(model, "trace_", None)
+    trace = model.trace if trace is None else trace
+    if np.isnan(trace["seconds"]).all():
+        raise ValueError("the model has no trace, because files do not store it: plot the fit itself")
+    return trace
+
+
 def convergence(*models: Any, labels: Sequence[str] | None = None, x: str = "iteration") -> Figure:
     """Plot the divergence and the single-factor gaps over the iterations; for topic models, the objective.
 
@@ -83,10 +92,9 @@ def convergence(*models: Any, labels: Sequence[str] | None = None, x: str = "ite
     >>> len(figure.axes)
     2
     """
+    traces = [_trace(model) for model in models]
     figure, (left, right) = _pyplot().subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-    for i, model in enumerate(models):
-        trace = getattr(model, "trace_", None)
-        trace = model.trace if trace is None else trace
+    for i, trace in enumerate(traces):
         colour, label = f"C{i}", labels[i] if labels else None
         if "objective" in trace.dtype.names:
             left.plot(trace[x], trace["objective"], color=colour, label=label)
@@ -136,6 +144,8 @@ def ranks(found: Any) -> Figure:
             axes.axvline(end, color="0.6", linestyle=":")
     left.set(xlabel="parts", ylabel="divergence above the best", title="held-out counts", yscale="symlog")
     right.set(xlabel="parts", title="stability")
+    for axes in (left, right):
+        axes.xaxis.get_major_locator().set_params(integer=True)
     right.legend()
     return figure
 
@@ -263,7 +273,8 @@ def structure(weights: Any, groups: ArrayLike | None = None) -> Figure:
     Parameters
     ----------
     weights : array-like of shape (n_samples, n_components), Result, Decomposition or Topics
-        Weights, from `transform` for example. Every sample is scaled to sum 1.
+        Weights, from `transform` for example. Every sample is scaled to sum 1. With more than 20 components,
+        colours repeat and there is no legend.
     groups : array-like of shape (n_samples,), optional
         Labels of the samples; samples of a group are drawn together.
 
@@ -289,13 +300,19 @@ def structure(weights: Any, groups: ArrayLike | None = None) -> Figure:
     shares, labels = shares[order], labels[order]
 
     figure, ax = _pyplot().subplots(figsize=(9, 2.5), layout="constrained")
-    places = np.arange(len(shares))
+    edges = np.arange(len(shares) + 1) - 0.5
     bottom = np.zeros(len(shares))
+    colours = [f"C{k}" for k in range(10)] if shares.shape[1] <= 10 else _pyplot().get_cmap("tab20").colors
     for k in range(shares.shape[1]):
         label = str(k if parts is None else parts[k])
-        ax.bar(places, shares[:, k], bottom=bottom, width=1.0, color=f"C{k % 10}", label=label)
-        bottom += shares[:, k]
+        # One shape per component: a bar for each share is slow with many samples.
+        top = bottom + shares[:, k]
+        colour = colours[k % len(colours)]
+        ax.stairs(top, edges, baseline=bottom, fill=True, color=colour, label=label)
+        bottom = top
     ax.set(xlim=(-0.5, len(shares) - 0.5), ylim=(0, 1), ylabel="share", xticks=[])
+    if shares.shape[1] <= len(colours):
+        figure.legend(loc="outside right upper", ncols=1 if shares.shape[1] <= 10 else 2, fontsize="small")
     if groups is not None:
         names, first, count = np.unique(labels, return_index=True, return_counts=True)
         ax.set_xticks(first + (count - 1) / 2, names)

@@ -71,6 +71,9 @@ def nmf(
         if "seed" in options:
             raise TypeError("seed and random_state are two names of the same option: give one")
         options["seed"] = count("random_state", random_state)
+    if layer is not None and layer not in adata.layers:
+        known = ", ".join(map(repr, adata.layers)) or "no layers"
+        raise ValueError(f"layer = {layer!r}: adata has {known}; name one, or leave it out to use adata.X")
     adata = adata.copy() if copy else adata
     X = adata.X if layer is None else adata.layers[layer]
     if X is None:

@@ -1,7 +1,7 @@
 //! What `klnmf factorize` prints.
 
 use super::Factorize;
-use crate::summary;
+use crate::{outputs, summary};
 use klnmf::{Matrix, Scalar, Solution, Solver, Start, Status};
 use serde_json::{Map, Value, json};
 
@@ -69,6 +69,9 @@ impl Factorize {
                 solution.h.rows(),
                 solution.h.cols()
             );
+            for path in self.csv.iter().flat_map(|prefix| outputs::csv_names(prefix)) {
+                text += &format!("{:<12} {}\n", "table", path.display());
+            }
             for (what, path) in [("trace", &self.trace), ("report", &self.report)] {
                 text +=
                     &path.as_ref().map_or(String::new(), |path| format!("{what:<12} {}\n", path.display()));

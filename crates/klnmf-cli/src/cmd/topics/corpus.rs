@@ -134,6 +134,9 @@ impl Input {
         if self.is_matrix() {
             let mut corpus = self.read_matrix()?;
             self.select_words(&mut corpus)?;
+            if !corpus.named {
+                corpus.notes.push("the words have no names: give them with --vocabulary".into());
+            }
             return Ok(corpus);
         }
         let documents = self.read_documents()?;
@@ -224,8 +227,13 @@ impl Input {
         self.names.apply(&self.path, &mut table)?;
         table.matrix.view().check().map_err(|why| klnmf_io::Error::matrix(&self.path, why))?;
         let words = self.vocabulary.as_deref().map(read_lines).transpose()?;
+        let columns = table.matrix.cols();
         let table = self.words_by_documents(table, words.as_ref().map(Vec::len))?;
         let Table { matrix, row_names, col_names } = table;
+        let mut notes = Vec::new();
+        if !self.transpose && matrix.cols() == columns && matrix.rows() != columns {
+            notes.push("the vocabulary fits the rows of the file: it is read as words × documents".into());
+        }
         let numbered = |what: &str, n: usize| (1..=n).map(|i| format!("{what} {i}")).collect::<Vec<String>>();
         let titles = self.titles.as_deref().map(read_lines).transpose()?;
         if let Some(titles) = titles.as_ref().filter(|titles| titles.len() != matrix.cols()) {
@@ -245,7 +253,7 @@ impl Input {
             counts: matrix,
             texts: None,
             unknown: 0,
-            notes: Vec::new(),
+            notes,
         })
     }
 

@@ -197,7 +197,7 @@ pub fn write_documents(path: &Path, corpus: &Corpus, found: &Weights) -> anyhow:
             let main = if lengths[j] > 0.0 { main.to_string() } else { String::new() };
             write!(
                 out,
-                "{},{},{},{},{main}",
+                "{},{},{},{:?},{main}",
                 quoted(name),
                 lengths[j],
                 found.log_likelihood[j],
