@@ -198,6 +198,11 @@ impl Input {
             || !self.path.is_dir() && (ends(&[".npz", ".npy", ".mtx"]) || given)
     }
 
+    /// Whether the rows of the matrix are the words, unless the vocabulary decides.
+    fn rows_are_words(&self) -> bool {
+        self.transpose != klnmf_io::holds_cells(&self.path)
+    }
+
     fn read_documents(&self) -> anyhow::Result<Documents> {
         if self.titles.is_some() || self.names.files().next().is_some() {
             bail!(
@@ -231,7 +236,7 @@ impl Input {
         let table = self.words_by_documents(table, words.as_ref().map(Vec::len))?;
         let Table { matrix, row_names, col_names } = table;
         let mut notes = Vec::new();
-        if !self.transpose && matrix.cols() == columns && matrix.rows() != columns {
+        if !self.rows_are_words() && matrix.cols() == columns && matrix.rows() != columns {
             notes.push("the vocabulary fits the rows of the file: it is read as words × documents".into());
         }
         let numbered = |what: &str, n: usize| (1..=n).map(|i| format!("{what} {i}")).collect::<Vec<String>>();
@@ -285,8 +290,7 @@ impl Input {
         words: Option<usize>,
     ) -> anyhow::Result<Table<T>> {
         let (n, m) = (table.matrix.rows(), table.matrix.cols());
-        let told = self.transpose != klnmf_io::holds_cells(&self.path);
-        let rows_are_words = told || (words == Some(n) && words != Some(m));
+        let rows_are_words = self.rows_are_words() || (words == Some(n) && words != Some(m));
         let found = if rows_are_words { n } else { m };
         if let Some(words) = words.filter(|words| *words != found) {
             let file = self.vocabulary.as_deref().unwrap_or(Path::new("")).display();
