@@ -52,6 +52,7 @@ fn the_range_contains_the_truth_and_the_folder_is_complete() {
     let stored: Value =
         serde_json::from_slice(&std::fs::read(place.path("ranks/rank.json")).unwrap()).unwrap();
     assert_eq!(stored["range"], found["range"]);
+    assert!(std::fs::read_to_string(place.path("ranks/plan.json")).unwrap().contains("\"tol\":0.003"));
     let table = std::fs::read_to_string(place.path("ranks/rank.csv")).unwrap();
     assert!(table.starts_with("rank,divergence,") && table.lines().count() == 6, "{table}");
     let page = std::fs::read_to_string(place.path("ranks/index.html")).unwrap();
@@ -117,6 +118,8 @@ fn consensus_parts_are_certified_and_compared() {
     counts(&place);
     let found = place.json("consensus counts.csv --rank 3 --replicates 6 --out c --density 1.5");
     assert_eq!((&found["rank"], &found["replicates"]), (&3.into(), &6.into()));
+    let plan = std::fs::read_to_string(place.path("c/plan.json")).unwrap();
+    assert!(plan.contains("\"tol\":0.01"), "{plan}");
     assert!(found["gap"].as_f64().unwrap() < 0.1);
     assert!(found["silhouettes"].as_array().unwrap().iter().all(|s| s.as_f64().unwrap() > 0.5));
     place.ok("factorize counts.csv --rank 3 --starts 4");

@@ -97,20 +97,21 @@ impl<'v> Fits<'v> {
         Ok(Self { folder: Some(fits), ..self })
     }
 
-    /// All of these fits. Those that are missing are made; with several processes, the share of this one.
-    pub fn get(&self, jobs: &[Job]) -> Result<Vec<Fit>, Error> {
+    /// All of these fits. Those that are missing are made; with several processes, the share of this one. Each
+    /// is read when the iterator comes to it, so that the caller decides how many are in memory.
+    pub fn get(&self, jobs: &[Job]) -> Result<impl Iterator<Item = Result<Fit, Error>>, Error> {
         let mine = jobs.iter().enumerate().filter(|(at, _)| at % self.worker.of == self.worker.number);
         self.make(mine.map(|(_, job)| *job).collect())?;
         match jobs.iter().filter(|job| !self.has(job)).count() {
-            0 => jobs.iter().map(|job| self.read(job)).collect(),
+            0 => Ok(jobs.iter().map(|job| self.read(job))),
             missing => Err(Error::Incomplete { missing, all: jobs.len() }),
         }
     }
 
     /// All of these fits, of which all that are missing are made here, whatever the share of this process is.
-    pub fn get_here(&self, jobs: &[Job]) -> Result<Vec<Fit>, Error> {
+    pub fn get_here(&self, jobs: &[Job]) -> Result<impl Iterator<Item = Result<Fit, Error>>, Error> {
         self.make(jobs.to_vec())?;
-        jobs.iter().map(|job| self.read(job)).collect()
+        Ok(jobs.iter().map(|job| self.read(job)))
     }
 
     /// Makes the fits that are missing.

@@ -98,12 +98,12 @@ pub fn rank(fits: &Fits<'_>, settings: &RankSettings) -> Result<Rank, Error> {
     let dispersion = thin.then(|| measure(fits, &ranks)).transpose()?;
     let splits = splits(dispersion, settings.folds);
     let jobs: Vec<Job> = ranks.iter().flat_map(|rank| of_rank(*rank, settings, &splits)).collect();
-    let mut found = fits.get(&jobs)?.into_iter();
+    let mut found = fits.get(&jobs)?;
     let (mut rows, mut curves) =
         (Vec::new(), vec![Curve { ranks: ranks.clone(), scores: vec![] }; splits.len()]);
     for rank in ranks {
         let count = settings.replicates + splits.len() * settings.folds;
-        let of_rank: Vec<Fit> = found.by_ref().take(count).collect();
+        let of_rank: Vec<Fit> = found.by_ref().take(count).collect::<Result<_, _>>()?;
         let (replicates, folds) = of_rank.split_at(settings.replicates);
         for (curve, folds) in curves.iter_mut().zip(folds.chunks(settings.folds.max(1))) {
             curve.scores.push(sum_of_folds(folds));
@@ -127,7 +127,8 @@ pub fn rank(fits: &Fits<'_>, settings: &RankSettings) -> Result<Rank, Error> {
 fn measure(fits: &Fits<'_>, ranks: &[usize]) -> Result<Dispersion, Error> {
     // Every process needs them all, so none waits for another.
     let jobs: Vec<Job> = ranks.iter().map(|rank| Job { rank: *rank, draw: Draw::Start(0) }).collect();
-    let measured = fits.get_here(&jobs)?.into_iter().map(|fit| Dispersion::measure(fits.v, &fit.w, &fit.h));
+    let measure = |fit: Result<Fit, Error>| fit.map(|fit| Dispersion::measure(fits.v, &fit.w, &fit.h));
+    let measured = fits.get_here(&jobs)?.map(measure).collect::<Result<Vec<_>, _>>()?.into_iter();
     // A criterion that is not finite says nothing.
     let criterion = |d: &Dispersion| if d.criterion.is_finite() { d.criterion } else { f64::INFINITY };
     let best = measured.min_by(|a, b| criterion(a).total_cmp(&criterion(b)));

@@ -53,6 +53,17 @@ fn jobs_are_texts_and_back() {
 }
 
 #[test]
+fn a_fit_is_read_when_it_is_needed() {
+    let (v, folder) = (v(), tempfile::tempdir().unwrap());
+    let fits = Fits::in_memory((&v).into()).unwrap().in_folder(folder.path()).unwrap();
+    let jobs = [0, 1].map(|number| Job { rank: 2, draw: Draw::Start(number) });
+    let mut found = fits.get(&jobs).unwrap();
+    assert_eq!(found.next().unwrap().unwrap().job, jobs[0]);
+    std::fs::remove_file(folder.path().join("fits/r02-start001.npz")).unwrap();
+    assert!(found.next().unwrap().is_err());
+}
+
+#[test]
 fn a_folder_that_lost_fits_is_completed_to_the_same_bytes() {
     let (v, folder) = (v(), tempfile::tempdir().unwrap());
     let fits = || Fits::in_memory((&v).into()).unwrap().in_folder(folder.path()).unwrap();

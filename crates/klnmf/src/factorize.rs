@@ -46,9 +46,10 @@ pub struct Settings {
     pub check_every: Option<usize>,
     /// The kind of start.
     pub init: Init,
-    /// The number of starts, of which the best is kept; their seeds are `seed`, `seed` + 1 and so on. All but
-    /// two are stopped early, so that eight take about 2.5 times as long as one. The result is never worse
-    /// than that of one start. Every start needs memory for its own factors.
+    /// The number of starts, of which the best is kept; their seeds are `seed`, `seed` + 1 and so on. The
+    /// first one runs to its end, so the result is never worse than that of one start. Most others are stopped
+    /// early, so that all together take at most 2.5 times the work of the first. Every start needs memory for
+    /// its own factors.
     pub starts: usize,
     /// Seed of the random start. The same seed gives the same bits on any number of threads.
     pub seed: u64,

@@ -154,6 +154,11 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
         &self.info
     }
 
+    /// The iterations so far.
+    pub(crate) fn iterations(&self) -> usize {
+        self.iteration
+    }
+
     /// Whether a certificate is due for the callback.
     pub fn shows(&self) -> bool {
         self.due(self.settings.check_every.unwrap_or(self.test_every()))

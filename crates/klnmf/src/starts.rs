@@ -1,17 +1,36 @@
-//! Several starts for the price of two to three, by successive halving (Jamieson & Talwalkar, *Non-stochastic
-//! best arm identification and hyperparameter optimization*, 2016).
+//! Several starts for at most two and a half times the work of one, by successive halving (Jamieson &
+//! Talwalkar, *Non-stochastic best arm identification and hyperparameter optimization*, 2016).
 //!
-//! The first start runs to its end, which takes L iterations, so the result is never worse than that of a
-//! single start. The others run for L/(2·starts) iterations. The better half of them continues to twice as
-//! many, and so on, until one is left, which runs to its end. The better of the two ends is the result.
+//! The first start runs to its end, so the result is never worse than that of a single start. Its work C sets
+//! the budget of the others. They race in rounds, which share `RACE`·C evenly: the better half of each round
+//! stays, until `LAST` are left. These run to their ends one after the other, as long as the budget of
+//! `OTHERS`·C lasts. A run is also stopped when it will hardly reach the best end so far. The lowest end is
+//! the result. Work is counted, not timed, so the result is the same on every machine.
 
 use crate::factorize::{Settings, Solution, Status};
 use crate::problem::Problem;
 use crate::run::Run;
-use crate::{Init, Result, Scalar};
+use crate::{Init, Result, Scalar, Solver};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
+
+/// The most work of all other starts, relative to the first one.
+const OTHERS: f64 = 1.4;
+/// The work of the race, relative to the first start. It is short, because a start that wins it needs about
+/// as much work as the first one to reach its end.
+const RACE: f64 = 0.2;
+/// The starts that are left after the race.
+const LAST: usize = 2;
+/// A start goes on after the race if at least this share of the work of the first one is left.
+const ENOUGH: f64 = 0.5;
+/// A run is stopped if its divergence would stay above the best end even after it fell by this share of what
+/// it fell in the later half of its iterations.
+const HOPE: f64 = 0.5;
+/// The iterations of the warm-up of `auto` and `newton`, and their work relative to later ones, measured. A
+/// certificate takes as much work as one of them.
+const WARM_UP: f64 = 10.0;
+const CHEAP: f64 = 0.25;
 
 /// How far one of several starts came.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +49,11 @@ impl Start {
     fn of<T>(seed: u64, found: &Solution<T>) -> Self {
         let finished = found.status != Status::Stopped;
         Self { seed, iterations: found.info.iteration, divergence: found.info.divergence, finished }
+    }
+
+    fn stopped<T: Scalar>(seed: u64, run: &Run<'_, T>) -> Self {
+        let info = run.info();
+        Self { seed, iterations: info.iteration, divergence: info.divergence, finished: false }
     }
 }
 
@@ -52,8 +76,7 @@ pub fn best<T: Scalar>(
         ..settings.clone()
     };
     let mut starts = vec![Start::of(settings.seed, &first)];
-    let rival = best_rival(problem, (first.h.rows(), first.info.iteration), &quiet, &mut starts)?;
-    let mut best = if rival.info.divergence < first.info.divergence { rival } else { first };
+    let mut best = challenge(problem, first, &quiet, &mut starts)?;
     best.info.seconds = spent + begun.elapsed().as_secs_f64();
     starts.sort_by_key(|start| start.seed.wrapping_sub(settings.seed));
     best.starts = starts;
@@ -63,33 +86,93 @@ pub fn best<T: Scalar>(
     problem.check().map(|()| best)
 }
 
-/// Halves the other starts until one is left, and runs that to its end. The first start took so many
-/// iterations.
-fn best_rival<T: Scalar>(
+/// Lets the other starts race, and runs the last of them to their ends.
+fn challenge<T: Scalar>(
     problem: &Problem<'_, T>,
-    (rank, iterations): (usize, usize),
+    first: Solution<T>,
     settings: &Settings,
     starts: &mut Vec<Start>,
 ) -> Result<Solution<T>> {
+    let warms_up = matches!(settings.solver, Solver::Auto | Solver::Newton);
+    let unit = Work { cheap: if warms_up { WARM_UP } else { 0.0 } };
+    let (rank, one) = (first.h.rows(), unit.of(first.info.iteration));
     let begin = |number: usize| -> Result<(u64, Run<'_, T>)> {
         let seed = settings.seed.wrapping_add(number as u64);
         let (w, h) = problem.init(rank, &Settings { seed, ..settings.clone() })?;
         Ok((seed, problem.run(w, h, settings)?.sort_from(0)))
     };
     let mut rivals = (1..settings.starts).map(begin).collect::<Result<Vec<_>>>()?;
-    let mut until = iterations.div_ceil(2 * settings.starts).max(1);
-    while rivals.len() > 1 {
+    let mut left = OTHERS * one - CHEAP * rivals.len() as f64;
+    let rounds = std::iter::successors(Some(rivals.len()), |n| Some(n / 2)).take_while(|n| *n > LAST).count();
+    let mut raced = 0.0;
+    while rivals.len() > LAST {
+        raced += RACE * one / (rounds * rivals.len()) as f64;
+        let until = unit.iterations(raced).max(1);
         // One thread for each start, as long as there are enough of them.
         problem.pool.run(|| rivals.par_iter_mut().for_each(|(_, run)| run.advance_to(until)));
         rivals.sort_by(|(_, a), (_, b)| a.info().divergence.total_cmp(&b.info().divergence));
-        for (seed, run) in rivals.drain(rivals.len() / 2..) {
-            let (iterations, divergence) = (run.info().iteration, run.info().divergence);
-            starts.push(Start { seed, iterations, divergence, finished: false });
+        left -= CHEAP * rivals.len() as f64;
+        for (seed, run) in rivals.drain((rivals.len() / 2).max(LAST)..) {
+            left -= unit.of(run.iterations());
+            starts.push(Start::stopped(seed, &run));
         }
-        until *= 2;
     }
-    let (seed, run) = rivals.remove(0);
-    let found = run.to_end(|_| ControlFlow::Continue(()))?;
-    starts.push(Start::of(seed, &found));
-    Ok(found)
+    left -= rivals.iter().map(|(_, run)| unit.of(run.iterations())).sum::<f64>();
+    let mut best = first;
+    for (seed, run) in rivals {
+        if left < ENOUGH * one && run.ended().is_none() {
+            starts.push(Start::stopped(seed, &run));
+            continue;
+        }
+        let done = unit.of(run.iterations());
+        let found = to_end(run, unit.iterations(done + left.max(0.0)), best.info.divergence)?;
+        left -= unit.of(found.info.iteration) - done;
+        let start = Start::of(seed, &found);
+        starts.push(start);
+        if start.finished && start.divergence < best.info.divergence {
+            best = found;
+        }
+    }
+    Ok(best)
+}
+
+/// Runs to the end, but not beyond so many iterations, and not if it will hardly come below `lowest`.
+fn to_end<T: Scalar>(run: Run<'_, T>, most: usize, lowest: f64) -> Result<Solution<T>> {
+    let mut seen: Vec<(usize, f64)> = Vec::new();
+    run.to_end_with(|run| {
+        let (iteration, divergence) = (run.info().iteration, run.info().divergence);
+        if seen.last().is_none_or(|last| last.0 < iteration) {
+            seen.push((iteration, divergence));
+        }
+        let hopeless = seen[0].0.max(WARM_UP as usize) * 2 <= iteration && {
+            let half = seen[seen.partition_point(|(at, _)| 2 * at < iteration)].1;
+            divergence - HOPE * (half - divergence) > lowest
+        };
+        let spent = run.iterations() >= most;
+        if (spent || hopeless) && run.ended().is_none() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })
+}
+
+/// Counts work, in iterations after the warm-up.
+#[derive(Clone, Copy)]
+struct Work {
+    /// The iterations of the warm-up.
+    cheap: f64,
+}
+
+impl Work {
+    fn of(self, iterations: usize) -> f64 {
+        let iterations = iterations as f64;
+        iterations - (1.0 - CHEAP) * iterations.min(self.cheap)
+    }
+
+    /// The iterations that take so much work.
+    fn iterations(self, work: f64) -> usize {
+        let warm = CHEAP * self.cheap;
+        (if work < warm { work / CHEAP } else { work - warm + self.cheap }) as usize
+    }
 }

@@ -99,8 +99,8 @@ def factorize(
     time_limit : float, optional
         Time limit in seconds.
     starts : int
-        Number of starts, of which the best is kept; their seeds are `seed`, `seed` + 1 and so on. All but
-        two are stopped early, so that eight take about 2.5 times as long as one.
+        Number of starts, of which the best is kept; their seeds are `seed`, `seed` + 1 and so on. Most
+        are stopped early, so that all take at most 2.5 times the work of the first.
     seed : int
         Seed of the random start. The same seed gives the same bits on any number of threads.
     threads : int, optional

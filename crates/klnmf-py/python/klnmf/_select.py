@@ -200,7 +200,7 @@ def consensus(
     sweeps: int = 0,
     starts: int = 1,
     seed: int = 0,
-    tol: float = 3e-3,
+    tol: float = 1e-2,
     max_iter: int = 2000,
     folder: str | os.PathLike[str] | None = None,
     threads: int | None = None,
@@ -230,7 +230,8 @@ def consensus(
     seed : int
         Seed of all random numbers. The same seed gives the same bits on any number of threads.
     tol : float
-        Tolerance of each fit; see `factorize`.
+        Tolerance of each fit; see `factorize`. The medians of many fits need a less strict one than a single
+        fit.
     max_iter : int
         Maximum number of iterations of each fit.
     folder : str or path, optional
