@@ -32,7 +32,7 @@ RANK = 5
 SCHEDULER = "tcp://10.77.0.1:8786"
 # Short patience, so that a cut is noticed in seconds. Dask refuses less than 11 s for TCP.
 PATIENCE = {
-    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "15s",
+    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "30",
@@ -128,7 +128,8 @@ class Fault:
 
     def __init__(self, what, at, delay):
         self.what, self.at, self.delay = what, at, delay
-        self.reached, self.iteration, self.happened = threading.Event(), 0, None
+        self.reached, self.over = threading.Event(), threading.Event()
+        self.iteration, self.happened = 0, None
 
     def hear(self, info):
         self.iteration = info.iteration
@@ -137,9 +138,9 @@ class Fault:
 
     def wait(self):
         self.reached.wait()
-        time.sleep(self.delay)
-        self.happened = self.iteration
-        self.what()
+        if not self.over.wait(self.delay):
+            self.happened = self.iteration
+            self.what()
 
 
 def with_fault(client, path, alone, fault):
@@ -154,6 +155,7 @@ def with_fault(client, path, alone, fault):
 
     found = outcome(attempt)
     seconds = time.time() - begun
+    fault.over.set()
     fault.reached.set()
     thread.join()
     return found, seconds
@@ -204,7 +206,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, default in (("kills", 30), ("cuts", 10), ("clients", 10), ("workers", 3)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--seconds", type=float, default=25.0, help="how long a cut lasts")
+    parser.add_argument("--seconds", type=float, default=15.0, help="how long a cut lasts")
     parser.add_argument("--logs", type=Path, help="folder for what scheduler and workers write")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -228,19 +230,23 @@ def main():
                 nothing = Fault(lambda: None, 0, 0.0)
                 found, usual = with_fault(client, path, alone, nothing)
                 report("no fault", found, f"{usual:.1f} s")
-                for n in range(options.kills + options.cuts):
+                left = ["cut"] * options.cuts + ["kill"] * options.kills
+                while left:
                     client.wait_for_workers(options.workers, timeout=120)
-                    host, kind = rng.choice(hosts.workers), "kill" if n < options.kills else "cut"
+                    host, kind = rng.choice(hosts.workers), left[-1]
                     what = {
                         "kill": lambda host=host: hosts.kill(host),
                         "cut": lambda host=host: hosts.cut(host, options.seconds),
                     }
-                    fault = Fault(what[kind], rng.randrange(0, 20, 4), rng.uniform(0, 0.1) * usual)
+                    fault = Fault(what[kind], rng.randrange(0, 20, 4), rng.uniform(0, 0.8))
                     found, seconds = with_fault(client, path, alone, fault)
-                    text = f"worker {host} after iteration {fault.happened}, {seconds:.1f} s"
-                    report(kind, found, text)
+                    if fault.happened is None:
+                        # The run was over first. That does not count.
+                        continue
+                    left.pop()
+                    report(kind, found, f"worker {host} after iteration {fault.happened}, {seconds:.1f} s")
             for _ in range(options.clients):
-                at, delay = rng.randrange(0, 20, 4), rng.uniform(0, 0.1) * usual
+                at, delay = rng.randrange(0, 20, 4), rng.uniform(0, 0.8)
                 found, killed, last, first = kill_client(path, Path(folder), alone, at, delay)
                 text = f"after iteration {last}" + ("" if killed else " (it had ended)")
                 report("client", found, f"{text}, continued at {first}")

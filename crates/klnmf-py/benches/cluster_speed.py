@@ -41,18 +41,28 @@ def counts(genes, cells, entries, seed=0):
 
 
 class Clock:
-    """A callback that notes the times."""
+    """A callback that notes the times, and the processor time of all processes at the first and the last."""
 
-    def __init__(self, settings):
-        self.times, self.settings = [], {"tol": 0.0, "check_every": STEP, "max_iter": STEP * (INTERVALS + 1)}
-        self.settings |= settings
+    def __init__(self, settings, used=time.process_time):
+        self.times, self.used, self.spent = [], used, []
+        self.settings = {"tol": 0.0, "check_every": STEP, "max_iter": STEP * (INTERVALS + 1), **settings}
 
     def __call__(self, info):
+        if info.iteration in (STEP, self.settings["max_iter"]):
+            self.spent.append(self.used())
         if info.iteration >= STEP:
             self.times.append(time.time())
 
-    def least(self):
-        return float(np.diff(self.times).min()) / STEP
+    def row(self, kind, processes, found):
+        passed = STEP * (len(self.times) - 1)
+        return {
+            "kind": kind,
+            "processes": processes,
+            "seconds": float(np.diff(self.times).min()) / STEP,
+            "mean": (self.times[-1] - self.times[0]) / passed,
+            "cpu": (self.spent[-1] - self.spent[0]) / passed,
+            "digest": digest(found),
+        }
 
 
 def digest(found):
@@ -63,7 +73,7 @@ def alone(data, rank, settings, threads):
     clock = Clock(settings)
     V = sp.load_npz(f"{data}.npz")
     found = klnmf.factorize(V, rank, threads=threads, callback=clock, **clock.settings)
-    return {"kind": "threads", "processes": threads, "seconds": clock.least(), "digest": digest(found)}
+    return clock.row("threads", threads, found)
 
 
 def with_dask(data, rank, settings, workers, repeat):
@@ -73,8 +83,7 @@ def with_dask(data, rank, settings, workers, repeat):
     import klnmf.dask
     from klnmf._dask import Workers
 
-    clock, tasks = Clock(settings), []
-    task = Workers.task
+    tasks, task = [], Workers.task
 
     def counted(self, *arguments):
         tasks.append(time.time())
@@ -88,8 +97,13 @@ def with_dask(data, rank, settings, workers, repeat):
             Client(cluster) as client,
         ):
             client.get_task_stream(start=0)
+
+            def used():
+                # The scheduler is in this process.
+                return time.process_time() + sum(client.run(time.process_time).values())
+
             for _ in range(repeat):
-                clock = Clock(settings)
+                clock = Clock(settings, used)
                 found = klnmf.dask.factorize(
                     os.path.abspath(f"{data}.klnmf"),
                     rank,
@@ -101,7 +115,7 @@ def with_dask(data, rank, settings, workers, repeat):
                 )
                 begin, end = clock.times[0], clock.times[-1]
                 passed = STEP * (len(clock.times) - 1)
-                row = {"kind": "dask", "processes": workers, "seconds": clock.least()}
+                row = clock.row("dask", workers, found)
                 row["tasks"] = sum(begin <= at < end for at in tasks) / passed
                 busy = {"compute": 0.0, "transfer": 0.0}
                 for each in client.get_task_stream(start=begin, stop=end):
@@ -109,14 +123,13 @@ def with_dask(data, rank, settings, workers, repeat):
                         if part["action"] in busy:
                             busy[part["action"]] += max(min(part["stop"], end) - max(part["start"], begin), 0)
                 row |= {name: seconds / passed / workers for name, seconds in busy.items()}
-                row["mean"] = (end - begin) / passed
                 logs = client.run(
                     lambda dask_worker: [
                         (each["stop"], each["total"]) for each in dask_worker.transfer_incoming_log
                     ]
                 )
                 received = sum(size for log in logs.values() for at, size in log if begin <= at < end)
-                yield {**row, "MB": received / passed / 1e6, "digest": digest(found)}
+                yield {**row, "MB": received / passed / 1e6}
     finally:
         Workers.task = task
 
@@ -135,12 +148,12 @@ def one_rank(data, rank, settings):
     """What every process of `with_mpi` does."""
     from mpi4py import MPI
 
-    clock, comm = Clock(settings), MPI.COMM_WORLD
+    comm = MPI.COMM_WORLD
+    clock = Clock(settings, lambda: comm.allreduce(time.process_time()))
     settings = {"dtype": "float32", "every": 1e9, "callback": clock, **clock.settings}
     found = klnmf.mpi.factorize(f"{data}.klnmf", rank, **settings)
     if comm.rank == 0:
-        row = {"kind": "mpi", "processes": comm.size, "seconds": clock.least(), "digest": digest(found)}
-        print(json.dumps(row), flush=True)
+        print(json.dumps(clock.row("mpi", comm.size, found)), flush=True)
 
 
 def measure(options):
