@@ -34,7 +34,8 @@ class Workers(Backend):
     def __init__(self, client: Client | None, source: Any, pieces: int | None, threads: int) -> None:
         client = get_client() if client is None else client
         self.client, self.source, self.threads, self.single = client, source, threads, source.single
-        seen = client.run(_pieces.level)
+        # A worker that dies meanwhile does not answer.
+        seen = client.run(_pieces.level, on_error="ignore")
         if not seen:
             raise ValueError("the cluster has no workers: start some, or wait for them")
         self.level = _pieces.lowest([*seen.values(), _pieces.level()])
@@ -169,7 +170,7 @@ class Sent(Source):
             ]
 
     def loaded(self, workers: Workers) -> None:
-        workers.client.run(_pieces.forget)
+        workers.client.run(_pieces.forget, on_error="ignore")
 
 
 def _outline(source: Source) -> Any:
