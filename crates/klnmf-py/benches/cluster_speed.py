@@ -5,7 +5,7 @@
     python cluster_speed.py model times.jsonl
 
 `make` writes counts.npz and counts.klnmf. `time` compares one process with workers of one thread each. Every
-line has the seconds of an iteration: the least of all intervals between two callbacks, which come every three
+line has the seconds of an iteration: the least of all intervals between two callbacks, which come every ten
 iterations and include a certificate. Loading V is not included. `model` fits the seconds with Dask.
 """
 
@@ -25,7 +25,8 @@ import scipy.sparse as sp
 import klnmf
 import klnmf.mpi
 
-STEP, INTERVALS = 3, 3
+# As often as a certificate is computed by default.
+STEP, INTERVALS = 10, 2
 
 
 def counts(genes, cells, entries, seed=0):

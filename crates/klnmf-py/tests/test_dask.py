@@ -116,15 +116,6 @@ def test_killed_workers_do_not_change_a_byte(client, whole):
     assert killed == [0, 10] and same(found, whole)
 
 
-def test_a_worker_may_die_as_a_run_begins(client, whole):
-    rng = np.random.default_rng(2)
-    for _ in range(2):
-        # The scheduler still counts it when the run asks all workers.
-        kill_one(client, rng)
-        assert same(on_dask.factorize(matrix(True), 4, **FEW, client=client), whole)
-        client.wait_for_workers(3)
-
-
 def test_a_stopped_run_continues_from_its_checkpoint(client, whole, tmp_path):
     path, V = tmp_path / "run.npz", matrix(True)
     stopped = on_dask.factorize(
