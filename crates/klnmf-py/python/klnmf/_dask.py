@@ -34,11 +34,14 @@ class Workers(Backend):
     def __init__(self, client: Client | None, source: Any, pieces: int | None, threads: int) -> None:
         client = get_client() if client is None else client
         self.client, self.source, self.threads, self.single = client, source, threads, source.single
-        # A worker that dies meanwhile does not answer.
-        seen = client.run(_pieces.level, on_error="ignore")
+        # A worker that dies meanwhile does not answer, which is an OSError. Other errors concern the user.
+        answers = client.run(_pieces.level, on_error="return").values()
+        seen = [level for level in answers if not isinstance(level, OSError)]
+        for error in (level for level in seen if isinstance(level, Exception)):
+            raise error
         if not seen:
             raise ValueError("the cluster has no workers: start some, or wait for them")
-        self.level = _pieces.lowest([*seen.values(), _pieces.level()])
+        self.level = _pieces.lowest([*seen, _pieces.level()])
         _klnmf.set_instruction_level(self.level)
         wanted = sum(client.nthreads().values()) if pieces is None else count("pieces", pieces, 1)
         columns, rows, self.features, self.samples = source.outline(self)
