@@ -1,11 +1,12 @@
-//! Several starts for at most two and a half times the work of one, by successive halving (Jamieson &
-//! Talwalkar, *Non-stochastic best arm identification and hyperparameter optimization*, 2016).
+//! Several starts for about twice the work of one, by successive halving (Jamieson & Talwalkar,
+//! *Non-stochastic best arm identification and hyperparameter optimization*, 2016).
 //!
 //! The first start runs to its end, so the result is never worse than that of a single start. Its work C sets
 //! the budget of the others. They race in rounds, which share `RACE`·C evenly: the better half of each round
 //! stays, until `LAST` are left. These run to their ends one after the other, as long as the budget of
-//! `OTHERS`·C lasts. A run is also stopped when it will hardly reach the best end so far. The lowest end is
-//! the result. Work is counted, not timed, so the result is the same on every machine.
+//! `OTHERS`·C lasts. A run is also stopped when it will hardly reach the best end so far. One that is already
+//! below it may go on, whatever is left: the first start was then a poor one, and its work says little. The
+//! lowest end is the result. Work is counted, not timed, so the result is the same on every machine.
 
 use crate::factorize::{Settings, Solution, Status};
 use crate::problem::Problem;
@@ -136,7 +137,8 @@ fn challenge<T: Scalar>(
     Ok(best)
 }
 
-/// Runs to the end, but not beyond so many iterations, and not if it will hardly come below `lowest`.
+/// Runs to the end, but not beyond so many iterations unless it is below `lowest`, and not if it will hardly
+/// come below.
 fn to_end<T: Scalar>(run: Run<'_, T>, most: usize, lowest: f64) -> Result<Solution<T>> {
     let mut seen: Vec<(usize, f64)> = Vec::new();
     run.to_end_with(|run| {
@@ -148,7 +150,7 @@ fn to_end<T: Scalar>(run: Run<'_, T>, most: usize, lowest: f64) -> Result<Soluti
             let half = seen[seen.partition_point(|(at, _)| 2 * at < iteration)].1;
             divergence - HOPE * (half - divergence) > lowest
         };
-        let spent = run.iterations() >= most;
+        let spent = run.iterations() >= most && divergence >= lowest;
         if (spent || hopeless) && run.ended().is_none() {
             ControlFlow::Break(())
         } else {

@@ -1,7 +1,7 @@
 //! Several starts: never worse than one, the same bits on any number of threads, limits and stops.
 
 use crate::common::{Random, sparse};
-use klnmf::{Init, Mat, Settings, Start, Status, factorize};
+use klnmf::{Init, Mat, Settings, Solution, Start, Status, factorize};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -30,19 +30,23 @@ fn the_best_of_several_starts_is_never_worse_and_usually_better() {
 }
 
 #[test]
-fn eight_starts_take_at_most_two_and_a_half_times_the_work_of_one() {
+fn only_a_better_start_may_take_the_work_beyond_two_and_a_half_times_one() {
     // The ten iterations of the warm-up take a fourth of the work of later ones.
     let work = |start: &Start| start.iterations as f64 - 0.75 * start.iterations.min(10) as f64;
+    let mut same = 0;
     for (v, rank) in [(example(), 6), (Random(4).counts(40, 60, 0.3, 30.0), 8)] {
         for seed in 0..10 {
             let settings = Settings { seed, starts: 8, ..Settings::default() };
             for starts in [factorize(&v, rank, &settings), factorize(&sparse(&v), rank, &settings)] {
-                let starts = starts.unwrap().starts;
+                let Solution { info, starts, .. } = starts.unwrap();
                 let (one, all) = (work(&starts[0]), starts.iter().map(work).sum::<f64>());
-                assert!(all <= 2.5 * one, "seed {seed}: {:.2}", all / one);
+                let better = info.divergence < starts[0].divergence;
+                assert!(all <= 2.5 * one || better, "seed {seed}: {:.2}", all / one);
+                same += usize::from(!better);
             }
         }
     }
+    assert!(same > 5, "the first start was the best in {same} of 40 cases");
 }
 
 #[test]

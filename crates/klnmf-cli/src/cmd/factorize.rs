@@ -75,7 +75,8 @@ pub struct Factorize {
     #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
     /// Number of starts, of which the best is kept; their seeds are --seed and those after it. Most are
-    /// stopped early, so that all take at most 2.5 times the work of the first
+    /// stopped early: all take about twice the work of the first, and more than 2.5 times only if another
+    /// turns out lower
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     starts: usize,
     /// Seed of the random start; the same seed gives the same model

@@ -100,7 +100,8 @@ def factorize(
         Time limit in seconds.
     starts : int
         Number of starts, of which the best is kept; their seeds are `seed`, `seed` + 1 and so on. Most
-        are stopped early, so that all take at most 2.5 times the work of the first.
+        are stopped early: all take about twice the work of the first, and more than 2.5 times only if
+        another turns out lower.
     seed : int
         Seed of the random start. The same seed gives the same bits on any number of threads.
     threads : int, optional

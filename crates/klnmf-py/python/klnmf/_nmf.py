@@ -56,8 +56,9 @@ class KLNMF(Factors):
     time_limit : float, optional
         Time limit of `fit` in seconds.
     n_init : int
-        Number of starts, of which the best is kept. Most are stopped early, so that all take at most 2.5
-        times the work of the first. A given start, and a warm one, is the only one.
+        Number of starts, of which the best is kept. Most are stopped early: all take about twice the
+        work of the first, and more than 2.5 times only if another turns out lower. A given start, and a
+        warm one, is the only one.
     warm_start : bool
         Start `fit` from the components of the last one, and add new ones if `n_components` has increased.
         W and H given to `fit_transform` take precedence.
