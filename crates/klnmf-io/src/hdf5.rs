@@ -169,7 +169,11 @@ pub(crate) fn reals(dataset: &Dataset, range: (u64, u64)) -> Result<impl Iterato
 pub(crate) fn pieces(dataset: &Dataset, f: impl FnMut((u64, u64)) -> Result<(), Fault>) -> Result<(), Fault> {
     let chunk = dataset.chunks().and_then(|sides| sides.first().copied()).map_or(1, u64::from).max(1);
     let [lines, sides @ ..] = dataset.shape() else { return Ok(()) };
-    let width = sides.iter().fold(1, |product: u64, side| product.saturating_mul(*side)).max(1);
+    let width = sides.iter().fold(1, |product: u64, side| product.saturating_mul(*side));
+    if width == 0 {
+        // A damaged file may tell of any number of lines without entries.
+        return Ok(());
+    }
     let step = (PIECE / width).next_multiple_of(chunk).max(chunk);
     let ends = (0..*lines).step_by(usize::try_from(step).unwrap_or(usize::MAX));
     ends.map(|begin| (begin, begin.saturating_add(step).min(*lines))).try_for_each(f)
