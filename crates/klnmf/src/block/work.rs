@@ -29,17 +29,17 @@ pub struct Work<S> {
     pub evidence: Evidence<S>,
 
     /// Kx.
-    pub z: Vec<S>,
+    pub z: Aligned<S>,
     /// The columns of V, padded or compacted.
-    pub a: Vec<S>,
+    pub a: Aligned<S>,
     /// Dual step sizes.
-    pub sigma: Vec<S>,
+    pub sigma: Aligned<S>,
     /// The dual point.
-    pub chi: Vec<S>,
+    pub chi: Aligned<S>,
     /// The dual point at the last restart.
-    pub chi_then: Vec<S>,
+    pub chi_then: Aligned<S>,
     /// Zeros in place of an atom.
-    pub zeros: Vec<S>,
+    pub zeros: Aligned<S>,
 
     /// Weights.
     pub x: Vec<S>,
@@ -68,7 +68,7 @@ impl<S: Scalar> Work<S> {
     /// of `width` columns with r weights.
     pub fn new(p: usize, q: usize, width: usize, r: usize, arrays: bool) -> Self {
         let zeros = |n: usize| vec![S::ZERO; n];
-        let big = || zeros(if arrays { padded::<S>(p) * q } else { 0 });
+        let big = || Aligned::zeros(if arrays { padded::<S>(p) * q } else { 0 });
         let columns = width.max(MOST_BLOCKS);
         let small = || zeros(r * columns);
         Self {
@@ -79,7 +79,7 @@ impl<S: Scalar> Work<S> {
             sigma: big(),
             chi: big(),
             chi_then: big(),
-            zeros: zeros(if arrays { padded::<S>(p) } else { 0 }),
+            zeros: Aligned::zeros(if arrays { padded::<S>(p) } else { 0 }),
             x: small(),
             x_bar: small(),
             x_then: small(),

@@ -111,7 +111,7 @@ impl Column<'_, '_> {
         let Work { evidence, z, chi, .. } = &mut *self.work;
         let live = evidence.g.iter().zip(self.b.cost.of(0)).filter(|(_, c)| **c > 0.0);
         let s = live.map(|(g, c)| g / c).fold(0.0, f64::max);
-        for ((chi, a), z) in chi.iter_mut().zip(self.b.a).zip(z) {
+        for ((chi, a), z) in chi.iter_mut().zip(self.b.a).zip(z.iter()) {
             *chi = if *a > 0.0 { -a / (*z * s) } else { 0.0 };
         }
     }
@@ -132,7 +132,7 @@ impl Column<'_, '_> {
         let (b, ray) = (self.b, self.ray);
         let Work { z, sigma, chi, chi_then, x, x_bar, x_then, tau, .. } = &mut *self.work;
         let metric = Metric::new(self.weight, SPREAD, b.sums[0], b.r);
-        for ((sigma, z), share) in sigma.iter_mut().zip(z).zip(b.shares) {
+        for ((sigma, z), share) in sigma.iter_mut().zip(z.iter()).zip(b.shares) {
             *sigma = metric.sigma(*z * ray, *share);
         }
         x[..b.r].iter_mut().for_each(|x| *x *= ray);

@@ -10,6 +10,7 @@
 //! processor. Arithmetic on registers is therefore safe. Simple loops over numbers, which the compiler
 //! vectorises itself, use [`simd`] and need no registers.
 
+mod aligned;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod isa;
@@ -23,6 +24,7 @@ mod rows;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub use aligned::Aligned;
 pub(crate) use isa::simd;
 #[cfg(target_arch = "x86_64")]
 pub use isa::{Avx2, Avx512};
@@ -32,7 +34,7 @@ pub(crate) use loops::{
     add_columns, convert, convert_rows, dot, ln, log_sum, multiply, multiply_transposed, weighted_log,
 };
 pub(crate) use map::{DualStep, Given, Keep, LogSums, Ratio, TileMap};
-pub use packed::{Aligned, Packed};
+pub use packed::Packed;
 pub use plain::{Array, FUSED};
 pub use rows::SparseRows;
 #[cfg(target_arch = "x86_64")]

@@ -8,46 +8,17 @@
 // The kernels are loops over constant ranges that index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
+use super::aligned::Aligned;
 use super::isa::{Isa, Wide, simd};
 use super::lanes::Lanes;
 use super::map::{Same, TileMap};
 use crate::Scalar;
 use rayon::prelude::*;
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::Range;
 
 /// Vectors in a strip. With two, the sums of six or eight columns just fill the registers. The last strip has
 /// one if that suffices.
 const VECTORS: usize = 2;
-
-/// Numbers aligned to a cache line, so that no vector crosses two lines.
-pub struct Aligned<S> {
-    room: Vec<S>,
-    start: usize,
-    len: usize,
-}
-
-impl<S: Scalar> Aligned<S> {
-    const LINE: usize = 64;
-
-    pub fn zeros(len: usize) -> Self {
-        let room = vec![S::ZERO; len + Self::LINE / size_of::<S>()];
-        let start = room.as_ptr().align_offset(Self::LINE).min(Self::LINE / size_of::<S>());
-        Self { room, start, len }
-    }
-}
-
-impl<S> Deref for Aligned<S> {
-    type Target = [S];
-    fn deref(&self) -> &[S] {
-        &self.room[self.start..][..self.len]
-    }
-}
-
-impl<S> DerefMut for Aligned<S> {
-    fn deref_mut(&mut self) -> &mut [S] {
-        &mut self.room[self.start..][..self.len]
-    }
-}
 
 /// A dictionary K (p × r) in the layouts for the two products.
 pub struct Packed<S> {
