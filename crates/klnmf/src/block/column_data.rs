@@ -117,7 +117,10 @@ pub fn panel_width(rows: usize, cols: usize, arrays: bool, threads: usize) -> us
     let (panels, most) = if rows < TALL { (4, USUAL_COLUMNS) } else { (1, MOST_COLUMNS) };
     let fits = if arrays { (MOST_NUMBERS / rows.max(1)).clamp(16, most) } else { most };
     let width = cols.div_ceil(threads * panels);
-    if cols >= 64 { width.next_multiple_of(8).min(fits) } else { width.clamp(1, fits) }
+    let width = if cols >= 64 { width.next_multiple_of(8).min(fits) } else { width.clamp(1, fits) };
+    // With few panels, every thread gets the same number of them.
+    let panels = cols.div_ceil(width).max(1).next_multiple_of(threads);
+    if panels < 8 * threads { cols.div_ceil(panels).max(1) } else { width }
 }
 
 /// The most rows gathered together if the longest column has `longest` entries.
