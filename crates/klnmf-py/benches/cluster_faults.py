@@ -1,8 +1,9 @@
 """Kills workers, cuts their network and kills the client while a factorisation runs on a Dask cluster.
 
-The scheduler and every worker have a network namespace of their own on one machine (root on Linux is needed):
+The scheduler and every worker have a network namespace of their own on one machine (root on Linux is needed).
+The script itself runs in another one, which has no way out, so that no packet can leave the machine:
 
-    python cluster_faults.py --kills 30 --cuts 10 --clients 10
+    unshare --net python cluster_faults.py --kills 30 --cuts 10 --clients 10
 
 Every run must end with the bytes of one process. The script prints one line for every fault and the counts of
 the outcomes at the end. It fails if a run failed or had other bytes.
@@ -51,6 +52,7 @@ class Hosts:
         self.workers = list(range(1, workers + 1))
         self.lock, self.closing = threading.Lock(), threading.Event()
         self.remove()
+        ip("link", "set", "lo", "up")
         ip("link", "add", "klbr", "type", "bridge")
         ip("addr", "add", "10.77.0.254/24", "dev", "klbr")
         ip("link", "set", "klbr", "up")
@@ -210,6 +212,8 @@ def main():
     parser.add_argument("--logs", type=Path, help="folder for what scheduler and workers write")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if subprocess.run(["ip", "route"], check=True, stdout=subprocess.PIPE).stdout:
+        parser.error("this network has routes to others: start the script with unshare --net")
     # So that the namespaces are removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     rng, ends = random.Random(options.seed), Counter()

@@ -77,8 +77,8 @@ def alone(data, rank, settings, threads):
     return clock.row("threads", threads, found)
 
 
-def with_dask(data, rank, settings, workers, repeat):
-    """The rows of some runs on one cluster."""
+def with_dask(data, rank, settings, workers):
+    """A run on a new cluster, because those of a row are compared and the machine's speed varies."""
     from distributed import Client, LocalCluster
 
     import klnmf.dask
@@ -103,34 +103,33 @@ def with_dask(data, rank, settings, workers, repeat):
                 # The scheduler is in this process.
                 return time.process_time() + sum(client.run(time.process_time).values())
 
-            for _ in range(repeat):
-                clock = Clock(settings, used)
-                found = klnmf.dask.factorize(
-                    os.path.abspath(f"{data}.klnmf"),
-                    rank,
-                    client=client,
-                    dtype="float32",
-                    every=1e9,
-                    callback=clock,
-                    **clock.settings,
-                )
-                begin, end = clock.times[0], clock.times[-1]
-                passed = STEP * (len(clock.times) - 1)
-                row = clock.row("dask", workers, found)
-                row["tasks"] = sum(begin <= at < end for at in tasks) / passed
-                busy = {"compute": 0.0, "transfer": 0.0}
-                for each in client.get_task_stream(start=begin, stop=end):
-                    for part in each["startstops"]:
-                        if part["action"] in busy:
-                            busy[part["action"]] += max(min(part["stop"], end) - max(part["start"], begin), 0)
-                row |= {name: seconds / passed / workers for name, seconds in busy.items()}
-                logs = client.run(
-                    lambda dask_worker: [
-                        (each["stop"], each["total"]) for each in dask_worker.transfer_incoming_log
-                    ]
-                )
-                received = sum(size for log in logs.values() for at, size in log if begin <= at < end)
-                yield {**row, "MB": received / passed / 1e6}
+            clock = Clock(settings, used)
+            found = klnmf.dask.factorize(
+                os.path.abspath(f"{data}.klnmf"),
+                rank,
+                client=client,
+                dtype="float32",
+                every=1e9,
+                callback=clock,
+                **clock.settings,
+            )
+            begin, end = clock.times[0], clock.times[-1]
+            passed = STEP * (len(clock.times) - 1)
+            row = clock.row("dask", workers, found)
+            row["tasks"] = sum(begin <= at < end for at in tasks) / passed
+            busy = {"compute": 0.0, "transfer": 0.0}
+            for each in client.get_task_stream(start=begin, stop=end):
+                for part in each["startstops"]:
+                    if part["action"] in busy:
+                        busy[part["action"]] += max(min(part["stop"], end) - max(part["start"], begin), 0)
+            row |= {name: seconds / passed / workers for name, seconds in busy.items()}
+            logs = client.run(
+                lambda dask_worker: [
+                    (each["stop"], each["total"]) for each in dask_worker.transfer_incoming_log
+                ]
+            )
+            received = sum(size for log in logs.values() for at, size in log if begin <= at < end)
+            return {**row, "MB": received / passed / 1e6}
     finally:
         Workers.task = task
 
@@ -178,9 +177,8 @@ def measure(options):
             note(alone(data, rank, settings, threads))
         for ranks in options.mpi:
             note(with_mpi(data, rank, settings, ranks))
-    for workers in options.dask:
-        for row in with_dask(data, rank, settings, workers, options.repeat):
-            note(row)
+        for workers in options.dask:
+            note(with_dask(data, rank, settings, workers))
     assert len(seen) == 1, "the bytes differ"
 
 
