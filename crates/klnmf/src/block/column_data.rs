@@ -198,3 +198,7 @@ fn in_precision<'a, T: Scalar, S: Scalar>(values: &'a [T], room: &'a mut Vec<S>)
     kernel::convert(values, room);
     &room[..values.len()]
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/column_data.rs"]
+mod tests;
