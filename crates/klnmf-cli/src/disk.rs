@@ -114,7 +114,8 @@ fn fits(data: &Data, rank: usize, limit: u128, least: u128) -> anyhow::Result<()
 /// The memory of a factorisation whose V is on disk.
 fn from_disk(need: &Memory, solver: Solver, data: &Data) -> u128 {
     // No more is decoded than there is.
-    need.total() + need.beyond(solver) - 2 * need.v + (thread_count(data.threads) as u128 * DECODED).min(2 * need.v)
+    need.total() + need.beyond(solver) - 2 * need.v
+        + (thread_count(data.threads) as u128 * DECODED).min(2 * need.v)
 }
 
 fn converted(data: &Data, to: &Path, limit: u128) -> anyhow::Result<Folder> {

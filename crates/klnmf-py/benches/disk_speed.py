@@ -4,8 +4,9 @@
     python disk_speed.py convert cells.h5ad --memory 1GiB
     python disk_speed.py time cells.klnmf --rank 10 --solver mu --repeat 3 --iterations 10
 
-`make` writes counts in pieces, with little memory. `time` runs the program from disk and in memory in turn. The
-seconds of an iteration leave out certificates and loading. Needs h5py, and the program in PATH or --program.
+`make` writes counts in pieces, with little memory. `time` runs the program from disk and in memory in turn.
+The seconds of an iteration leave out certificates and loading. Needs h5py, and the program in PATH or
+--program.
 """
 
 import argparse

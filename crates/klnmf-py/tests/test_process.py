@@ -182,7 +182,8 @@ def test_memory_of_a_stream_is_within_the_bound():
     code = """
         import numpy as np, scipy.sparse as sp, klnmf
         rng = np.random.default_rng(0)
-        V = sp.csc_matrix((np.ones(40_000), (np.arange(40_000) % 20_000, rng.integers(0, 100, 40_000))), (20_000, 100))
+        places = np.arange(40_000) % 20_000, rng.integers(0, 100, 40_000)
+        V = sp.csc_matrix((np.ones(40_000), places), (20_000, 100))
         peak = lambda: int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) * 1024
         settings = {"solver": "stream", "tol": 0, "threads": 2}
         klnmf.factorize(V[:100], 2, max_iter=1, **settings)
