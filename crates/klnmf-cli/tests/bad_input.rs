@@ -32,6 +32,8 @@ fn bad_files_are_named() {
     }
     place.write("v.xls", "x");
     place.fails("factorize v.xls --rank 2", 1, &["v.xls", ".npy"]);
+    place.write("v.parquet", "PAR1");
+    place.fails("factorize v.parquet --rank 2", 1, &["v.parquet", "save_npz", "docs/large.md"]);
     std::fs::create_dir(place.path("folder.npy")).unwrap();
     place.fails("factorize folder.npy --rank 2", 1, &["folder.npy"]);
     let golden = std::fs::read(crate::common::golden("counts.V.npy")).unwrap();

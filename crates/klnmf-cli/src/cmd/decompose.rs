@@ -6,7 +6,7 @@ use crate::disk::{self, Source};
 use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::bail;
 use clap::Args;
-use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Status};
+use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Solver, Status};
 use klnmf_io::{Model, Table, Target};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -90,7 +90,7 @@ impl Decompose {
         outputs::check(&inputs, &results, self.force)?;
         outputs::check_model_name("--out", &self.out())?;
         interrupt::nothing_to_save();
-        let source = Source::<T>::open(&self.data, disk::parts_in(&self.dictionary), &self.output)?;
+        let source = Source::<T>::open(&self.data, (disk::parts_in(&self.dictionary), Solver::Auto), &self.output)?;
         let Source { table, folder } = &source;
         let v = table.matrix.view();
         let Dictionary { w, parts, rows } = self.dictionary(table)?;

@@ -135,12 +135,14 @@ impl Factorize {
         outputs::check_model_name("--out", &self.out())?;
         self.checkpoints.check_file()?;
         let given = || disk::parts_in(Path::new(self.init.as_deref().unwrap_or_default()));
-        let source = Source::<T>::open(&self.data, self.rank.unwrap_or_else(given), &self.output)?;
+        let about = (self.rank.unwrap_or_else(given), self.solver);
+        let source = Source::<T>::open(&self.data, about, &self.output)?;
         let v = source.table.matrix.view();
         if let Some(rank) = self.rank {
             input::about(&self.data, klnmf::check_rank(v, rank))?;
             // Every other start has its own factors.
-            let more = 12 * (self.starts as u128 - 1) * klnmf::memory(v, rank, 1).factors;
+            let memory = klnmf::memory(v, rank, 1);
+            let more = 12 * (self.starts as u128 - 1) * memory.factors + memory.beyond(self.solver);
             input::check_memory(&self.data.path, v, rank, self.data.threads, more)?;
         }
         let hash = source.hash(&self.data)?;

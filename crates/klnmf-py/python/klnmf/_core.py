@@ -156,7 +156,7 @@ def factorize(
     workers = thread_count(threads, n_jobs)
     files = checkpoint_files(checkpoint, resume, every)
     if resume is None:
-        start = _start(V, rank, init, count("seed", seed), workers)
+        start = _start(V, rank, init, count("seed", seed), workers, word("solver", solver))
     else:
         start = None if rank is None else (parts("rank", rank, V.shape), "random", 0)
     starts = count("starts", starts)
@@ -205,17 +205,17 @@ def _given(init: Any, features: Any, samples: Any) -> tuple[Labelled, Labelled]:
 
 
 def _start(
-    V: Any, rank: Any, how: Any, seed: int, threads: int
+    V: Any, rank: Any, how: Any, seed: int, threads: int, solver: str
 ) -> tuple[int, str, int] | tuple[NDArray, NDArray]:
     """Rank, name and seed of a start, or the given factors in the precision of V."""
     if isinstance(how, str):
         if rank is None:
             raise TypeError("rank is missing: give the number of parts")
         rank = parts("rank", rank, V.shape)
-        check_memory(V, rank, threads)
+        check_memory(V, rank, threads, solver)
         return rank, how, seed
     W, H = factor("W", how[0], V.dtype), factor("H", how[1], V.dtype)
-    check_memory(V, W.shape[1], threads)
+    check_memory(V, W.shape[1], threads, solver)
     if rank is not None and W.shape[1] != rank:
         raise ValueError(f"rank = {rank}: W has {W.shape[1]} columns; grow it first, or leave rank out")
     return W, H

@@ -15,7 +15,7 @@ pub(crate) mod newton;
 pub(crate) mod place;
 pub(crate) mod smooth;
 mod state;
-mod stream;
+pub(crate) mod stream;
 
 pub use state::{State, Store, missing};
 
