@@ -140,7 +140,11 @@ def wiener(
     threads: int,
 ) -> NDArray[np.float64]: ...
 
-_With = tuple[int, int, float, int, int, str | None]
+_With = tuple[int, int, float, int, int, str | None, bool]
+
+class MissingFits(Exception): ...
+
+def make_fit(v: Any, name: str, how: _With) -> None: ...
 
 def rank(
     v: Any, ranks: list[int], replicates: int, folds: int, bootstrap: bool, how: _With

@@ -114,7 +114,7 @@ macro_rules! solvers {
 }
 
 /// Iterations of multiplicative updates before other half-steps.
-const WARM_UP: usize = 10;
+pub(crate) const WARM_UP: usize = 10;
 
 solvers! {
     #[default]
