@@ -90,7 +90,8 @@ impl Decompose {
         outputs::check(&inputs, &results, self.force)?;
         outputs::check_model_name("--out", &self.out())?;
         interrupt::nothing_to_save();
-        let source = Source::<T>::open(&self.data, (disk::parts_in(&self.dictionary), Solver::Auto), &self.output)?;
+        let source =
+            Source::<T>::open(&self.data, (disk::parts_in(&self.dictionary), Solver::Auto), &self.output)?;
         let Source { table, folder } = &source;
         let v = table.matrix.view();
         let Dictionary { w, parts, rows } = self.dictionary(table)?;
