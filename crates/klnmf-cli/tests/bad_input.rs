@@ -21,6 +21,28 @@ fn bad_numbers_are_named_with_their_place() {
     place.fails("decompose neg.csv --dictionary neg.csv", 1, &["neg.csv", "V[1, 1] = -4"]);
 }
 
+/// Where rows and columns have names, errors about an entry tell them.
+#[test]
+fn bad_entries_are_named_by_row_and_column() {
+    let place = Place::new();
+    place.write("v.csv", ",s1,s2\ng1,1,2\ng2,3,-4\n");
+    for line in [
+        "factorize v.csv -k 1",
+        "factorize v.csv -k 1 --transpose",
+        "topics v.csv --counts -k 1",
+        "rank v.csv",
+    ] {
+        place.fails(line, 1, &["V[1, 1] = -4", "it is in row \"g2\", column \"s2\""]);
+    }
+    place.write("plain.csv", "1,2\n3,-4\n");
+    place.write("names.txt", "a\nb\n");
+    place.fails("factorize plain.csv -k 1 --row-names names.txt", 1, &["it is in row \"b\""]);
+    assert!(!place.fails("factorize plain.csv -k 1", 1, &["V[1, 1]"]).contains("it is in"));
+    place.write("good.csv", ",s1,s2\ng1,1,2\ng2,3,4\n");
+    place.write("w.csv", "1\n0\n");
+    place.fails("decompose good.csv --dictionary w.csv", 1, &["V[1, 0] = 3", "row \"g2\", column \"s1\""]);
+}
+
 #[test]
 fn bad_files_are_named() {
     let place = Place::new();
@@ -104,7 +126,17 @@ fn starts_and_dictionaries_that_do_not_fit_are_named() {
 fn a_result_that_cannot_be_written_is_told_before_the_work() {
     let place = Place::new();
     place.write("v.csv", counts_csv(6, 7));
-    place.fails("factorize v.csv --rank 2 --out nowhere/model.npz", 1, &["nowhere"]);
+    for line in [
+        "factorize v.csv --rank 2 --out nowhere/model.npz",
+        "topics v.csv --counts --topics 2 --out nowhere/t",
+        "separate gone.wav --out nowhere/s",
+        "rank v.csv --out nowhere/r",
+        "consensus v.csv -k 2 --out nowhere/c",
+        "reproduce synthetic-nd --tiny --out nowhere/p",
+        "demo --out nowhere/d",
+    ] {
+        place.fails(line, 1, &["the folder nowhere does not exist; create it first"]);
+    }
     place.fails("factorize v.csv --rank 2 --trace nowhere/trace.csv", 1, &["nowhere"]);
     std::fs::create_dir(place.path("folder")).unwrap();
     place.fails("factorize v.csv --rank 2 --out folder", 1, &["folder"]);

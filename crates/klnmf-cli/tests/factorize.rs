@@ -404,7 +404,7 @@ fn the_report_shows_parts_weights_and_the_command() {
     assert!(
         named.contains("class=\"heat\"")
             && named.contains(">sample7</text>")
-            && named.contains(">part 3</text>")
+            && named.contains(">part3</text>")
     );
     assert!(named.contains("gap of W") && named.contains("gap of H"));
     let hash = place.json("info in/v.csv")["data_hash"].as_str().unwrap().to_owned();

@@ -72,6 +72,10 @@ fn the_range_contains_the_truth_and_the_folder_is_complete() {
     assert_eq!(bytes(&place.path("ranks")), before);
     place.fails(&format!("{RANKS} --out ranks --folds 3"), 1, &["rank.json", "--force"]);
     assert_eq!(bytes(&place.path("ranks")), before);
+    // Models of ranks that the results have no more are removed.
+    place.ok("rank counts.csv --from 2 --to 4 --replicates 3 --out ranks --force");
+    let models: Vec<String> = bytes(&place.path("ranks/models")).into_keys().collect();
+    assert_eq!(models, ["r02.npz", "r03.npz", "r04.npz"]);
 }
 
 #[test]

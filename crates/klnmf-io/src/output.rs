@@ -228,8 +228,8 @@ fn create(folder: &Path, prefix: &str) -> io::Result<tempfile::NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-/// The system's error without the hidden name.
-fn without_path(why: io::Error) -> io::Error {
+/// The system's error of [`tempfile`] without the hidden name.
+pub fn without_path(why: io::Error) -> io::Error {
     let cause = why.get_ref().and_then(|error| error.source()).map(ToString::to_string);
     cause.map_or(why.kind().into(), |cause| io::Error::new(why.kind(), cause))
 }

@@ -36,7 +36,7 @@ mod _klnmf {
     #[pymodule_export]
     use crate::decomposer::{Decomposer, TopicDecomposer};
     #[pymodule_export]
-    use crate::file::{instruction_level, read_model, write_model};
+    use crate::file::{instruction_level, read_model, write_file, write_model};
     #[pymodule_export]
     use crate::model::{certificate, factorize, grow, init, memory, solvers};
     #[pymodule_export]

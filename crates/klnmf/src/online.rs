@@ -184,7 +184,7 @@ impl Online {
         let mut columns = vec![Column::default(); v.rows()];
         half_step("mu", v.transpose(), h, &mut wt, &mut columns, (1, 0, false), 0)?;
         let OnlineState { blocks, parts, features } = &mut self.state;
-        *blocks += 1;
+        *blocks = blocks.saturating_add(1);
         let rate = (*blocks as f64).powf(DECAY).max(self.settings.forgetting);
         let (mass, scales) = (sums.iter().sum::<f64>(), h.row_sums());
         for (i, (feature, sum)) in features.iter_mut().zip(sums).enumerate() {

@@ -111,7 +111,7 @@ impl Decompose {
         });
         let seconds = begun.elapsed().as_secs_f64();
         bar.finish_and_clear();
-        let mut found = input::about(&self.data, found)?;
+        let mut found = input::about_table(&self.data, table, found)?;
         if self.simplex {
             onto_simplex(&mut found.h);
         }
@@ -221,7 +221,7 @@ impl Decompose {
         };
         klnmf_io::write_model(Target::new(&self.out(), self.force), &model)?;
         if let Some(path) = &self.csv {
-            let numbered = || (1..=found.h.rows()).map(|k| format!("part{k}")).collect();
+            let numbered = || (0..found.h.rows()).map(outputs::part).collect();
             let parts = model.part_names.clone().unwrap_or_else(numbered);
             klnmf_io::write_csv(
                 Target::new(path, self.force),

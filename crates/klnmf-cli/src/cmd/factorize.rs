@@ -163,7 +163,7 @@ impl Factorize {
             (None, Some(stored)) => problem.resume(&stored.state, &settings),
             (None, None) => unreachable!("a start has factors or a state"),
         };
-        let run = input::about(&self.data, run)?.sort_from(given);
+        let run = input::about_table(&self.data, &source.table, run)?.sort_from(given);
         let mut saver = self.checkpoints.saver(shape, fingerprint, given, self.force);
         interrupt::something_to_save();
         let solution = run.to_end_with(|run| {
@@ -344,7 +344,7 @@ impl Factorize {
         };
         klnmf_io::write_model(self.target(&self.out()), &model)?;
         if let Some(prefix) = &self.csv {
-            let parts: Vec<String> = (1..=solution.h.rows()).map(|k| format!("part{k}")).collect();
+            let parts: Vec<String> = (0..solution.h.rows()).map(outputs::part).collect();
             let [w_name, h_name] = outputs::csv_names(prefix);
             klnmf_io::write_csv(self.target(&w_name), &solution.w, rows.as_deref(), Some(&parts))?;
             klnmf_io::write_csv(self.target(&h_name), &solution.h, Some(&parts), cols.as_deref())?;

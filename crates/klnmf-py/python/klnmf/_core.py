@@ -29,7 +29,7 @@ from klnmf._data import (
 from klnmf._data import threads as thread_count
 from klnmf._decomposer import solve
 from klnmf._files import call_of, checkpoint_files
-from klnmf._labels import Labelled, dictionary, labelled, matched
+from klnmf._labels import Labelled, dictionary, labelled, located, matched
 from klnmf._memory import check_memory
 from klnmf._progress import watching
 from klnmf._results import Certificate, Decomposition, Info, Result, Start
@@ -168,7 +168,7 @@ def factorize(
         return f"D = {info.divergence:.6g}, gap = {info.relative_gap:.1e}"
 
     make = partial(Info, update=update)
-    with watching(make, callback, progress, max_iter, say) as hear:
+    with located(features, samples), watching(make, callback, progress, max_iter, say) as hear:
         W, H, facts, trace, status, ends, failure, data = _klnmf.factorize(
             V,
             start,

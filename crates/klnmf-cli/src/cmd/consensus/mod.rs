@@ -5,7 +5,7 @@ mod page;
 use super::many::{Many, incomplete};
 use super::{Data, Output, metadata};
 use crate::out_folder::OutFolder;
-use crate::summary;
+use crate::{outputs, summary};
 use clap::Args;
 use klnmf_io::{Model, Table};
 use klnmf_select::ConsensusSettings;
@@ -151,8 +151,8 @@ fn text(found: &klnmf_select::Consensus, folder: &Path) -> String {
         let (cosine, silhouette) = (found.stability.cosines[k], found.stability.silhouettes[k]);
         let number = |x: f64| if x.is_finite() { format!("{x:.3}") } else { "not defined".into() };
         text += &format!(
-            "part {:<7} {} members, cosine {}, silhouette {}\n",
-            k + 1,
+            "{:<12} {} members, cosine {}, silhouette {}\n",
+            outputs::part(k),
             members.len(),
             number(cosine),
             number(silhouette)

@@ -1,5 +1,6 @@
 //! The tree of parts: one column of dots for every rank, and lines to the parts of the rank before.
 
+use crate::outputs::part;
 use klnmf_select::{Rank, RankRow};
 use std::fmt::Write as _;
 
@@ -42,14 +43,14 @@ pub fn svg(found: &Rank) -> String {
         for (k, y) in places.iter().enumerate() {
             let radius = DOT * shares[k].sqrt().max(0.25);
             let told = row.tree.get(k).map_or(String::new(), |branch| {
-                format!(", cosine {:.2} with part {} of the rank before", branch.cosine, branch.parent + 1)
+                format!(", cosine {:.2} with {} of the rank before", branch.cosine, part(branch.parent))
             });
             let _ = write!(
                 svg,
-                "<circle class=\"part\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\"><title>rank {}, part \
+                "<circle class=\"part\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\"><title>rank {}, \
                  {}: {:.1} % of the total{told}</title></circle>",
                 row.rank,
-                k + 1,
+                part(k),
                 100.0 * shares[k]
             );
         }
