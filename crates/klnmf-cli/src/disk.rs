@@ -66,8 +66,8 @@ impl<T: Scalar> Source<T> {
     }
 }
 
-/// The folder to work from if V does not fit in memory, or nothing if it does. The data are converted into that
-/// folder unless they have been already.
+/// The folder to work from if V does not fit in memory, or nothing if it does. The data are converted into
+/// that folder unless they have been already.
 fn open(data: &Data, rank: usize, solver: Solver, output: &Output) -> anyhow::Result<Option<Folder>> {
     let limit = data.memory.map(u128::from).or_else(available_memory);
     let Some((limit, facts)) = limit.zip(known(data)) else { return Ok(None) };

@@ -1,4 +1,5 @@
-//! Limits of the system that would end the program by a signal: it ends with one line and exit code 1 instead.
+//! Limits of the system that would end the program by a signal: it ends with one line and exit code 1
+//! instead.
 
 use crate::interrupt;
 use std::sync::Mutex;

@@ -214,8 +214,8 @@ fn remove_leftovers(target: &Path, parent: &Path, prefix: &str) -> Vec<String> {
     notes
 }
 
-/// Whether the program that created a hidden folder is gone. If it was killed before it had the lock, there is
-/// nothing in the new folder yet.
+/// Whether the program that created a hidden folder is gone. If it was killed before it had the lock, there
+/// is nothing in the new folder yet.
 fn is_abandoned(hidden: &Path) -> bool {
     let held = |name| File::open(hidden.join(name)).is_ok_and(|lock| lock.try_lock().is_err());
     let locked = fs::symlink_metadata(hidden.join(LOCK)).is_ok_and(|about| about.is_file());

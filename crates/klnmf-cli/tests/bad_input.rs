@@ -1,4 +1,5 @@
-//! Bad input of every kind: an exit code of 1 or 2, one line that says what, where and what to do, and nothing lost.
+//! Bad input of every kind: an exit code of 1 or 2, one line that says what, where and what to do, and
+//! nothing lost.
 
 use crate::common::{Place, counts_csv, counts_mtx};
 

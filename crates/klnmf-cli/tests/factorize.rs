@@ -93,7 +93,8 @@ fn the_number_of_parts_has_four_names() {
     }
 }
 
-/// The largest share comes first. Parts that are given keep their order, and added ones are sorted after them.
+/// The largest share comes first. Parts that are given keep their order, and added ones are sorted after
+/// them.
 #[test]
 fn parts_are_sorted_by_share() {
     let place = Place::new();

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The share of one process among several: every `of`-th fit, beginning with the one numbered `number`, from 0.
+/// The share of one process among several: every `of`-th fit, beginning with the one numbered `number`, from
+/// 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Worker {
     /// The number of this process, from 0.
@@ -97,8 +98,8 @@ impl<'v> Fits<'v> {
         Ok(Self { folder: Some(fits), ..self })
     }
 
-    /// All of these fits. Those that are missing are made; with several processes, the share of this one. Each
-    /// is read when the iterator comes to it, so that the caller decides how many are in memory.
+    /// All of these fits. Those that are missing are made; with several processes, the share of this one.
+    /// Each is read when the iterator comes to it, so that the caller decides how many are in memory.
     pub fn get(&self, jobs: &[Job]) -> Result<impl Iterator<Item = Result<Fit, Error>>, Error> {
         let mine = |at: &usize| self.worker.is_some_and(|worker| at % worker.of == worker.number);
         self.make(&(0..jobs.len()).filter(mine).map(|at| jobs[at]).collect::<Vec<_>>())?;

@@ -71,10 +71,10 @@ impl Memory {
         2 * self.v + 12 * self.factors + self.workspace
     }
 
-    /// What this solver needs beyond the [`total`](Memory::total). Those for dense data only keep two more n × m
-    /// matrices. `stream` keeps the curvature of every row of W, in up to 512 MiB or ten numbers for every four
-    /// weights if that is more, and copies of a batch of columns, for which 6·V/100 is counted; in V with less
-    /// than 800 columns it is more.
+    /// What this solver needs beyond the [`total`](Memory::total). Those for dense data only keep two more n
+    /// × m matrices. `stream` keeps the curvature of every row of W, in up to 512 MiB or ten numbers for
+    /// every four weights if that is more, and copies of a batch of columns, for which 6·V/100 is counted; in
+    /// V with less than 800 columns it is more.
     pub fn beyond(&self, solver: Solver) -> u128 {
         match solver {
             Solver::Stream => self.stream,
@@ -88,8 +88,8 @@ impl Memory {
 ///
 /// 2·(bytes of V) + 12·(bytes of W and H) + workspace.
 ///
-/// Some solvers need [more](Memory::beyond). [`Init::Nndsvd`](crate::Init::Nndsvd) temporarily needs memory of
-/// its own; see there.
+/// Some solvers need [more](Memory::beyond). [`Init::Nndsvd`](crate::Init::Nndsvd) temporarily needs memory
+/// of its own; see there.
 ///
 /// ```
 /// let v = klnmf::Mat::<f64>::zeros(100, 50);

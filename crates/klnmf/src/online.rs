@@ -7,9 +7,9 @@
 //! * S ← (1 − γ)·S + γ·A/m_b, and the same for v, the shares of the features in V;
 //! * W is S with its columns scaled to sum 1.
 //!
-//! γ = (t + 1)^−0.6 for block t, or [`OnlineSettings::forgetting`] if that is larger. This is online EM (Cappé &
-//! Moulines 2009; Lefèvre, Bach & Févotte 2011). No entry of S falls below 10⁻⁹·v, because a zero could not grow
-//! again. A feature that occurs for the first time gets random shares of its mass.
+//! γ = (t + 1)^−0.6 for block t, or [`OnlineSettings::forgetting`] if that is larger. This is online EM
+//! (Cappé & Moulines 2009; Lefèvre, Bach & Févotte 2011). No entry of S falls below 10⁻⁹·v, because a zero
+//! could not grow again. A feature that occurs for the first time gets random shares of its mass.
 
 use crate::error::require;
 use crate::matrix::Matrix;

@@ -33,8 +33,8 @@ pub struct Many {
     /// Maximum number of iterations of each fit
     #[arg(long, value_name = "N", default_value_t = Settings::default().max_iter, allow_negative_numbers = true)]
     max_iter: usize,
-    /// Share of this process in the fits, such as 3/8 for the third of eight, for job arrays. All use the same
-    /// folder; the last one to finish writes the results
+    /// Share of this process in the fits, such as 3/8 for the third of eight, for job arrays. All use the
+    /// same folder; the last one to finish writes the results
     #[arg(long, value_name = "K/N", value_parser = parse_worker)]
     worker: Option<(usize, usize)>,
     /// Folder for the fits and the results [default: named after V]

@@ -47,8 +47,8 @@ pub struct Join {
     /// Number of fits
     #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true)]
     replicates: usize,
-    /// Leave out parts whose mean distance to their nearest neighbours is larger, as cNMF does; 0.5 is strict,
-    /// 2 keeps all [default: all are kept]
+    /// Leave out parts whose mean distance to their nearest neighbours is larger, as cNMF does; 0.5 is
+    /// strict, 2 keeps all [default: all are kept]
     #[arg(long, value_name = "DISTANCE", allow_negative_numbers = true)]
     density: Option<f64>,
     /// Iterations on parts and weights at the end; 0 leaves the medians as they are
