@@ -88,13 +88,13 @@ fn workers_share_the_fits() {
     let (v, one, shared) = (v(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let fits = |folder: &Path, number, of| {
         let mut fits = Fits::in_memory((&v).into()).unwrap();
-        fits.worker = Worker { number, of };
+        fits.worker = Some(Worker { number, of });
         fits.in_folder(folder).unwrap()
     };
     let alone = rank(&fits(one.path(), 0, 1), &settings()).unwrap();
     for number in 0..2 {
         let found = rank(&fits(shared.path(), number, 3), &settings());
-        assert!(matches!(found, Err(Error::Incomplete { missing: 1.., .. })), "{number}");
+        assert!(matches!(found, Err(Error::Incomplete { missing, .. }) if !missing.is_empty()), "{number}");
     }
     assert_eq!(told(&rank(&fits(shared.path(), 2, 3), &settings()).unwrap()), told(&alone));
     assert_eq!(bytes(one.path()), bytes(shared.path()));
