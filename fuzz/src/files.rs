@@ -2,7 +2,11 @@
 
 use crate::{outcome, pieces, problems, scratch, seal};
 use klnmf::{Mat, Problem, Scalar, Settings};
-use klnmf_io::{Folder, Table, peek, read, read_checkpoint, read_layer, read_metadata, read_model};
+use klnmf_io::{
+    Folder, Table, peek, read, read_checkpoint, read_layer, read_metadata, read_model, read_names,
+};
+use klnmf_paper::images;
+use klnmf_select::{Fit, Job};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -148,6 +152,34 @@ pub fn checkpoint(data: &[u8]) {
     if let Some(found) = outcome::result(run.to_end(on)) {
         assert!(problems::sound(&found.w) && problems::sound(&found.h));
     }
+}
+
+/// A stored fit of `klnmf rank` or `klnmf consensus`.
+pub fn fit(data: &[u8]) {
+    let found = outcome::result(read_model::<f64>(&file("fit.npz", data))).and_then(Fit::from_model);
+    if let Some(fit) = found {
+        assert_eq!(fit.job.to_string().parse::<Job>().expect("a name"), fit.job);
+        outcome::note(fit.held_out.len());
+    }
+}
+
+/// A list of names.
+pub fn names(data: &[u8]) {
+    if let Some(names) = outcome::result(read_names(&file("names.txt", data))) {
+        assert!(names.iter().all(|name| !name.contains('\n')));
+        outcome::note(names.len());
+    }
+}
+
+/// A folder with one image as a grey map, or as PNG.
+pub fn images(data: &[u8]) {
+    let name = if data.first() == Some(&b'P') { "a.pgm" } else { "a.png" };
+    let path = folder("images", &[(name, data)]);
+    if let Some((v, width)) = outcome::result(images::read_folder(&path).map_err(|why| format!("{why:#}"))) {
+        assert!(v.cols() == 1 && v.rows() % width == 0);
+        assert!(v.as_slice().iter().all(|x| (0.0..=255.0).contains(x)));
+    }
+    fs::remove_file(path.join(name)).expect("the scratch folder is writable");
 }
 
 /// The files of a folder in the order of [`PACKED`].

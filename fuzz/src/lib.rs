@@ -1,4 +1,5 @@
-//! Fuzz targets: every reader of files, and `factorize` and `decompose` on arbitrary small problems.
+//! Fuzz targets: every reader of files, and `factorize`, `decompose` and `Online` on arbitrary small
+//! problems.
 //!
 //! A target is a function of bytes. It panics if something is wrong: a panic of the library, an error that is
 //! not one line, a table with the wrong number of names, a certificate that is not true. `scripts/fuzz` runs
@@ -54,6 +55,9 @@ targets! {
     "convert-h5ad", |data| files::convert("v.h5ad", data), seeds::h5ad;
     "model", |data| files::archive(data, files::model), seeds::models;
     "checkpoint", |data| files::archive(data, files::checkpoint), seeds::checkpoints;
+    "fit", |data| files::archive(data, files::fit), seeds::fits;
+    "names", files::names, seeds::texts;
+    "images", files::images, seeds::images;
     "wav", sounds::sound, seeds::wav;
     "flac", sounds::sound, seeds::flac;
     "ogg", sounds::sound, seeds::ogg;
@@ -67,6 +71,7 @@ targets! {
     "stop-words", texts::stop_words, seeds::texts;
     "factorize", problems::factorize, seeds::problems;
     "decompose", problems::decompose, seeds::problems;
+    "online", problems::online, seeds::problems;
 }
 
 /// The variable with the folder for the files that the readers read; without it, a new one is made.

@@ -1,4 +1,5 @@
-//! New inputs from good ones: flipped bits, other bytes, magic numbers, wrong lengths, pieces of other inputs.
+//! New inputs from good ones: flipped bits, other bytes, magic numbers, wrong lengths, pieces of other
+//! inputs.
 
 /// No input is longer.
 const LONGEST: usize = 1 << 16;

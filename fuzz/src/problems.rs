@@ -1,8 +1,11 @@
-//! `factorize` and `decompose` on arbitrary small problems: the answer is finite or a named error, the
-//! divergence is that of the factors, and no other weights refute the gaps.
+//! `factorize`, `decompose` and `Online` on arbitrary small problems: the answer is finite or a named error,
+//! the divergence is that of the factors, and no other weights refute the gaps.
 
 use crate::outcome;
-use klnmf::{DecomposeSettings, Init, Mat, Matrix, Scalar, Settings, Solver, Sparse, Update};
+use klnmf::{
+    DecomposeSettings, Init, Mat, Matrix, Online, OnlineSettings, OnlineState, Scalar, Settings, Solver,
+    Sparse, Update,
+};
 
 /// Numbers of all sizes, and some that are refused.
 const NUMBERS: [f64; 16] = [
@@ -132,6 +135,39 @@ fn decompose_in<T: Scalar>(bytes: &mut Bytes) {
         naive.agrees(column.divergence, 1e-10);
         naive.not_refuted(column.gap, &v, &w, &improved(&v, &w, &h));
     }
+}
+
+/// Continues learning from an arbitrary state, with a block of at most 9 × 9.
+pub fn online(data: &[u8]) {
+    let mut bytes = Bytes(data);
+    if bytes.next() % 2 == 0 { online_in::<f64>(&mut bytes) } else { online_in::<f32>(&mut bytes) }
+}
+
+fn online_in<T: Scalar>(bytes: &mut Bytes) {
+    let (sparse, n, m, rank) =
+        (bytes.next(), 1 + bytes.next() % 9, 1 + bytes.next() % 9, 1 + bytes.next() % 4);
+    let (known, weights) = (bytes.next() % (n + 1), OnlineSettings::default().weights);
+    let settings = OnlineSettings {
+        forgetting: bytes.one_of(&[0.0, 0.1, 1.0, -1.0, f64::NAN]),
+        seed: bytes.next() as u64,
+        weights: DecomposeSettings { threads: 1, max_iter: 200, ..weights },
+    };
+    let state = OnlineState {
+        blocks: bytes.one_of(&[0, 1, 9, usize::MAX]),
+        parts: bytes.matrix(rank, known),
+        features: (0..known).map(|_| bytes.number()).collect(),
+    };
+    let v: Mat<T> = bytes.matrix(n, m);
+    let stored = Sparse::from_dense(&v);
+    let view: Matrix<T> = if sparse % 2 == 0 { (&v).into() } else { (&stored).into() };
+    let Some(mut first) = outcome::result(Online::resume(state, settings.clone())) else { return };
+    let Some(found) = outcome::result(first.push(view)) else { return };
+    assert!(sound(&found.h), "{found:?}");
+    outcome::note(found.status.name());
+    // What was learned can be stored, and learning goes on from it.
+    let again = Online::resume(first.state().clone(), settings);
+    let again = again.expect("what was learned is a sound state").push(view).map(|found| found.h);
+    assert_eq!(outcome::result(again), outcome::result(first.push(view).map(|found| found.h)));
 }
 
 /// The divergence by its definition, and the size of its terms, to which rounding errors are relative.

@@ -25,7 +25,8 @@ pub(crate) fn zip(data: &[u8]) -> Vec<u8> {
     data
 }
 
-/// The files of a folder of packed lines: the checksums of units, positions and names, and that of the header.
+/// The files of a folder of packed lines: the checksums of units, positions and names, and that of the
+/// header.
 pub(crate) fn folder(files: &[&[u8]; 7]) -> [Vec<u8>; 7] {
     let mut files = files.map(<[u8]>::to_vec);
     let header = String::from_utf8_lossy(&files[0]).into_owned();

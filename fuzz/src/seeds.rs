@@ -6,6 +6,7 @@ use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use klnmf::{Mat, Problem, Solver};
 use klnmf_audio::{Sound, WavFormat, write_wav};
 use klnmf_io::{Checkpoint, Model, data_hash_text, fingerprint};
+use klnmf_select::Fit;
 use std::fs;
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
@@ -146,6 +147,29 @@ pub(crate) fn models() -> Vec<Vec<u8>> {
     };
     let written = |named| written("m.npz", |path| klnmf_io::write_model(path, &model(named)));
     [written(true), written(false)].iter().flat_map(|data| [data.clone(), uncompressed(data)]).collect()
+}
+
+pub(crate) fn fits() -> Vec<Vec<u8>> {
+    let fit = |name: &str| Fit {
+        job: name.parse().expect("a good name"),
+        w: Mat::from_fn(3, 2, |i, k| (i + k) as f64),
+        h: Mat::from_fn(2, 4, |k, j| (k * j) as f64 + 0.5),
+        divergence: 1.5,
+        relative_gap: 1e-3,
+        iterations: 12,
+        converged: true,
+        held_out: if name.contains("fold") { vec![0.5; 4] } else { Vec::new() },
+    };
+    let stored = |name| written("f.npz", |path| klnmf_io::write_model(path, &fit(name).to_model()));
+    ["r02-start001", "r02-boot007", "r02-fold1of3", "r02-fold0of2-size2.5"]
+        .map(|name| uncompressed(&stored(name)))
+        .into()
+}
+
+pub(crate) fn images() -> Vec<Vec<u8>> {
+    let png = klnmf_report::picture::png(&[0, 50, 100, 150, 200, 255], 3, 2).expect("a good picture");
+    let text = b"P2\n# note\n3 2 255\n0 1 2\n3 4 255\n".to_vec();
+    vec![text, [b"P5 3 2 255\n".as_slice(), &[0, 1, 2, 3, 4, 255]].concat(), png]
 }
 
 pub(crate) fn checkpoints() -> Vec<Vec<u8>> {

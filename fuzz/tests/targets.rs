@@ -22,7 +22,8 @@ fn inputs_that_once_failed() {
     assert!(count > 0);
 }
 
-/// Seeds reach what is behind the first check: at least one of each target gives another outcome than rubbish.
+/// Seeds reach what is behind the first check: at least one of each target gives another outcome than
+/// rubbish.
 #[test]
 fn good_inputs_and_some_damaged_ones() {
     for target in &TARGETS {

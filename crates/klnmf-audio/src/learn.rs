@@ -95,7 +95,8 @@ impl Separator {
         let learn = || {
             let problem = Problem::new(v, threads)?;
             let start = problem.init(self.per_source.min(v.rows() * v.cols()), &settings)?;
-            // The tolerance for the mix decides the precision: a fixed number of iterations needs no small gap.
+            // The tolerance for the mix decides the precision: a fixed number of iterations needs no small
+            // gap.
             self.factorize(v, problem, start, &settings, mix.tol, |_| ())
         };
         learn().map_err(|why| Error::Source { name: name.clone(), why: why.to_string() })

@@ -4,7 +4,8 @@
 //! * [`Stft`] turns a signal into short-time spectra and back, exactly.
 //! * [`Separator`] goes all the way: it learns sources from recordings of each alone and splits a mix into
 //!   stems that add up to it.
-//! * [`separate`] does the last step alone: it splits a sound by Wiener masks from a model of its spectrogram.
+//! * [`separate`] does the last step alone: it splits a sound by Wiener masks from a model of its
+//!   spectrogram.
 //! * [`Reader`], [`Blocks`], [`Splitter`] and [`WavFile`] work piece by piece, for sounds that do not fit in
 //!   memory.
 //! * [`evaluate`] scores the sources with BSS Eval.

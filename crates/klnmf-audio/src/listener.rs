@@ -4,7 +4,8 @@ use crate::{Error, Frame};
 use klnmf::{Info, Mat};
 
 /// Receives the results of [`Separator::separate`](crate::Separator::separate) piece by piece, because they
-/// need not fit in memory. An error ends the work. A closure that takes the pieces of the stems is a listener.
+/// need not fit in memory. An error ends the work. A closure that takes the pieces of the stems is a
+/// listener.
 pub trait Listener {
     /// The error that ends the work.
     type Error: From<Error>;

@@ -14,8 +14,9 @@ impl Separator {
         now.iter().map(|frames| self.factoring(*frames, self.per_source, stft)).chain(waiting).sum()
     }
 
-    /// Bytes that [`Separator::separate`] needs beyond a mix of this length that is in memory: its spectrogram
-    /// and factors if components are learned from it. Otherwise it is processed in blocks, which are small.
+    /// Bytes that [`Separator::separate`] needs beyond a mix of this length that is in memory: its
+    /// spectrogram and factors if components are learned from it. Otherwise it is processed in blocks, which
+    /// are small.
     pub fn mix_memory(&self, samples: usize, known_components: usize, stft: &Stft) -> u128 {
         if self.components == 0 {
             return 0;

@@ -20,9 +20,9 @@ pub struct Separator {
     pub components: usize,
     /// Sources to group these into by the similarity of spectra and activations; none: one for each.
     pub sources: Option<usize>,
-    /// Separate every frame as it is heard, with components that learn from it. The number is the least weight
-    /// of a new frame, from 0 to 1: with more than 0, old frames are forgotten. Known sources learn, too, and
-    /// cannot be combined with new components.
+    /// Separate every frame as it is heard, with components that learn from it. The number is the least
+    /// weight of a new frame, from 0 to 1: with more than 0, old frames are forgotten. Known sources learn,
+    /// too, and cannot be combined with new components.
     pub online: Option<f64>,
     /// The solver for all components that are learned.
     pub solver: Solver,

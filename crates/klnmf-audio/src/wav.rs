@@ -129,8 +129,8 @@ impl WavFile {
         self.header as u64 + self.len * self.channels as u64 * u64::from(self.format.bits() / 8)
     }
 
-    /// Completes the file and moves it into place. Returns the number of samples that were clipped to the range
-    /// of the integer format.
+    /// Completes the file and moves it into place. Returns the number of samples that were clipped to the
+    /// range of the integer format.
     pub fn finish(mut self) -> Result<usize, Error> {
         // No file is longer than 4 GiB: that is checked before every piece.
         let (whole, header) = (self.bytes() as u32, self.header as u32);

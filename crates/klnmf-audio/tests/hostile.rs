@@ -1,4 +1,5 @@
-//! No content makes the reader panic: random bytes, random bytes after a good beginning, and good files with damage.
+//! No content makes the reader panic: random bytes, random bytes after a good beginning, and good files with
+//! damage.
 
 use klnmf_audio::read;
 use proptest::prelude::*;

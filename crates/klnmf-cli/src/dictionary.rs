@@ -1,6 +1,6 @@
 //! Parts from a file: those of a model, or the columns of a matrix.
 
-use crate::names;
+use crate::{names, outputs};
 use anyhow::{anyhow, bail};
 use klnmf::{Mat, Scalar};
 use std::collections::{HashMap, HashSet};
@@ -46,7 +46,7 @@ impl<T: Scalar> Dictionary<T> {
 
     /// The name of part `k`.
     pub fn name(&self, k: usize) -> String {
-        self.parts.as_ref().map_or_else(|| format!("part {}", k + 1), |names| names[k].clone())
+        self.parts.as_ref().map_or_else(|| outputs::part(k), |names| names[k].clone())
     }
 
     /// The first of the row names `ours` that the dictionary lacks.

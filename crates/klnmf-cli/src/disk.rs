@@ -4,7 +4,7 @@ use crate::cmd::{Data, Output, thread_count};
 use crate::input::{self, available_memory};
 use crate::summary::bytes;
 use anyhow::{Context, bail};
-use klnmf::{LineBuffer, Lines, Memory, Order, Problem, Scalar, Sparse};
+use klnmf::{LineBuffer, Lines, Memory, Order, Problem, Scalar, Solver, Sparse};
 use klnmf_io::{DataHash, Facts, Folder, Summary, Table};
 use std::path::{Path, PathBuf};
 
@@ -20,10 +20,10 @@ pub struct Source<T> {
 }
 
 impl<T: Scalar> Source<T> {
-    /// Reads V, or opens its folder if V does not fit in memory beside the factors of this rank.
-    pub fn open(data: &Data, rank: usize, output: &Output) -> anyhow::Result<Self> {
+    /// Reads V, or opens its folder if V does not fit in memory beside what a factorisation needs.
+    pub fn open(data: &Data, (rank, solver): (usize, Solver), output: &Output) -> anyhow::Result<Self> {
         output.tell(|| format!("reading {}", data.path.display()));
-        let folder = open(data, rank, output)?;
+        let folder = open(data, rank, solver, output)?;
         let table = match &folder {
             Some(folder) => outline(data, folder)?,
             None => input::in_pool(data, || input::read(data))??,
@@ -66,13 +66,14 @@ impl<T: Scalar> Source<T> {
     }
 }
 
-/// The folder to work from if V does not fit in memory, or nothing if it does. The data are converted into that
-/// folder unless they have been already.
-fn open(data: &Data, rank: usize, output: &Output) -> anyhow::Result<Option<Folder>> {
+/// The folder to work from if V does not fit in memory, or nothing if it does. The data are converted into
+/// that folder unless they have been already.
+fn open(data: &Data, rank: usize, solver: Solver, output: &Output) -> anyhow::Result<Option<Folder>> {
     let limit = data.memory.map(u128::from).or_else(available_memory);
     let Some((limit, facts)) = limit.zip(known(data)) else { return Ok(None) };
     let need = memory_in(data, &facts, rank);
-    if need.total() <= limit {
+    let total = need.total() + need.beyond(solver);
+    if total <= limit {
         return Ok(None);
     }
     let (name, is_folder) = (data.path.display(), Folder::is_at(&data.path));
@@ -80,15 +81,15 @@ fn open(data: &Data, rank: usize, output: &Output) -> anyhow::Result<Option<Fold
     // The workspace depends on the longest line, which may not be known before the conversion.
     let shortest = if is_folder { facts.longest } else { (1, 1) };
     let least = memory_in(data, &Facts { longest: shortest, ..facts }, rank);
-    fits(data, rank, limit, from_disk(&least, data))?;
+    fits(data, rank, limit, from_disk(&least, solver, data))?;
     output.note(&format!(
         "{name} needs up to {} of memory and {} can be used, so V stays on disk, in {}; the result is the same",
-        bytes(need.total()),
+        bytes(total),
         bytes(limit),
         to.display()
     ));
     let folder = if is_folder { Folder::open(&to)? } else { converted(data, &to, limit)? };
-    fits(data, rank, limit, from_disk(&memory_in(data, &folder.facts, rank), data))?;
+    fits(data, rank, limit, from_disk(&memory_in(data, &folder.facts, rank), solver, data))?;
     if folder.is_stale() {
         let source = folder.facts.source.display();
         output.note(&format!("{source} has changed since {name} was made: remove {name} and convert again"));
@@ -111,9 +112,10 @@ fn fits(data: &Data, rank: usize, limit: u128, least: u128) -> anyhow::Result<()
 }
 
 /// The memory of a factorisation whose V is on disk.
-fn from_disk(need: &Memory, data: &Data) -> u128 {
+fn from_disk(need: &Memory, solver: Solver, data: &Data) -> u128 {
     // No more is decoded than there is.
-    need.total() - 2 * need.v + (thread_count(data.threads) as u128 * DECODED).min(2 * need.v)
+    need.total() + need.beyond(solver) - 2 * need.v
+        + (thread_count(data.threads) as u128 * DECODED).min(2 * need.v)
 }
 
 fn converted(data: &Data, to: &Path, limit: u128) -> anyhow::Result<Folder> {

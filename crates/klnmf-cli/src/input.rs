@@ -2,20 +2,28 @@
 
 use crate::cmd::{Data, complain, thread_count};
 use crate::summary::bytes;
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use klnmf::{Matrix, Scalar};
 use klnmf_io::{Error, Table};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::path::Path;
 
 /// Runs `work` on the number of threads that the user asked for.
 pub fn in_pool<V: Send>(data: &Data, work: impl FnOnce() -> V + Send) -> anyhow::Result<V> {
-    Ok(rayon::ThreadPoolBuilder::new().num_threads(data.threads).build()?.install(work))
+    Ok(pool(data.threads)?.install(work))
+}
+
+/// So many threads; 0 means one per core.
+pub fn pool(threads: usize) -> anyhow::Result<ThreadPool> {
+    let built = ThreadPoolBuilder::new().num_threads(threads).build();
+    built.map_err(|why| anyhow!("cannot start {} threads: {why}; give --threads 1", thread_count(threads)))
 }
 
 /// Reads the matrix of a verb. Errors name bad entries by their position in the file, so the check comes
 /// before the transposition.
 pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {
     let mut table = klnmf_io::read_layer::<T>(&data.path, data.layer.as_deref())?;
+    data.names.apply(&data.path, &mut table)?;
     if let Err(why) = table.matrix.view().check() {
         let infinite = matches!(why, klnmf::Error::NotFinite(entry) if entry.value.is_infinite());
         let hint = match why {
@@ -25,7 +33,8 @@ pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {
             klnmf::Error::Negative(_) => other_layers(data),
             _ => String::new(),
         };
-        bail!("{}{hint}", Error::matrix(&data.path, why));
+        let names = named(&why, &table);
+        bail!("{}{names}{hint}", Error::matrix(&data.path, why));
     }
     if klnmf_io::rounded_to_zero() {
         complain(&format!(
@@ -34,8 +43,18 @@ pub fn read<T: Scalar>(data: &Data) -> anyhow::Result<Table<T>> {
             data.path.display()
         ));
     }
-    data.names.apply(&data.path, &mut table)?;
     Ok(if data.transpose { table.transpose() } else { table })
+}
+
+/// The names of the row and the column of the entry that is wrong, if the table has names.
+pub fn named<T: Scalar>(why: &klnmf::Error, table: &Table<T>) -> String {
+    let Some(entry) = why.entry() else { return String::new() };
+    let name = |what: &str, names: &Option<Vec<String>>, at: usize| {
+        names.as_ref().and_then(|names| names.get(at)).map(|name| format!("{what} {name:?}"))
+    };
+    let names = [name("row", &table.row_names, entry.row), name("column", &table.col_names, entry.col)];
+    let names: Vec<String> = names.into_iter().flatten().collect();
+    if names.is_empty() { String::new() } else { format!("; it is in {}", names.join(", ")) }
 }
 
 /// Says where else an AnnData file may hold its counts, if X does not.
@@ -53,6 +72,16 @@ pub fn about<V>(data: &Data, result: klnmf::Result<V>) -> anyhow::Result<V> {
         klnmf::Error::Setting { .. } | klnmf::Error::Threads { .. } => why.into(),
         why => Error::matrix(&data.path, why).into(),
     })
+}
+
+/// The same with the names of the entry that is wrong.
+pub fn about_table<V, T: Scalar>(
+    data: &Data,
+    table: &Table<T>,
+    result: klnmf::Result<V>,
+) -> anyhow::Result<V> {
+    let names = result.as_ref().err().map_or(String::new(), |why| named(why, table));
+    about(data, result).map_err(|why| anyhow!("{why}{names}"))
 }
 
 /// Fails before the work starts if it cannot fit in the free memory, where the system reports that. V itself

@@ -41,7 +41,9 @@ pub fn something_to_save() {
     EARLY.store(false, Ordering::Relaxed);
 }
 
-fn remove_made() {
+/// Removes what is unfinished. The program must exit right afterwards.
+pub fn clean_up() {
+    klnmf_io::abandon_unfinished();
     for (folder, whole) in MADE.try_lock().iter().flat_map(|made| made.iter()) {
         let _ = if *whole { std::fs::remove_dir_all(folder) } else { std::fs::remove_dir(folder) };
     }
@@ -59,8 +61,7 @@ fn watch() -> Arc<AtomicBool> {
     // Without a handler, Ctrl-C ends the program at once. That is acceptable.
     let _ = ctrlc::set_handler(move || {
         if seen.swap(true, Ordering::Relaxed) || EARLY.load(Ordering::Relaxed) {
-            klnmf_io::abandon_unfinished();
-            remove_made();
+            clean_up();
             std::process::exit(EXIT_CODE.into());
         }
         crate::cmd::complain("stopping and saving the result so far; press Ctrl-C once more to quit at once");

@@ -8,6 +8,8 @@ mod disk;
 mod file_names;
 mod input;
 mod interrupt;
+#[cfg(unix)]
+mod limits;
 mod names;
 mod new_folder;
 mod out_folder;
@@ -21,6 +23,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    limits::soften();
     // Clap itself exits with 0 after --help and with 2 after a usage error.
     match cmd::run(std::env::args_os()) {
         Ok(code) => code,

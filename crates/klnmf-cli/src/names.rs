@@ -1,6 +1,6 @@
 //! Names of rows and columns from files of their own, for formats that hold none.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 use klnmf_io::Table;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub fn read_for(
     path: &Path,
     [(what, count), other]: [(&str, usize); 2],
 ) -> anyhow::Result<Vec<String>> {
-    let names = read_lines(file)?;
+    let names = klnmf_io::read_names(file)?;
     if names.len() != count {
         let fits = if names.len() == other.1 { format!("; they fit its {}", other.0) } else { String::new() };
         bail!(
@@ -62,12 +62,4 @@ pub fn read_for(
         );
     }
     Ok(names)
-}
-
-/// The lines of a small file, without line ends.
-pub fn read_lines(path: &Path) -> anyhow::Result<Vec<String>> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let not_text = || format!("{}: this is not a text file; give one with one name per line", path.display());
-    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).with_context(not_text)?;
-    Ok(text.trim_start_matches('\u{feff}').lines().map(|line| line.trim_end().to_owned()).collect())
 }

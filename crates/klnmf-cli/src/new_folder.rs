@@ -13,7 +13,7 @@
 //! next run completes the second one. The system releases the lock of a killed program, so the next run knows
 //! that the hidden folder is left over and removes it.
 
-use crate::interrupt;
+use crate::{interrupt, outputs};
 use anyhow::{Context, bail};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -49,6 +49,7 @@ impl NewFolder {
     ) -> anyhow::Result<Self> {
         let out = target.display();
         let Some(name) = target.file_name() else { bail!("--out {out}: give the name of a folder") };
+        outputs::check_parent(target)?;
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         let prefix = format!(".{}.klnmf-", name.to_string_lossy());
@@ -114,8 +115,8 @@ impl NewFolder {
 
 /// Creates the hidden folder and locks it.
 fn begin(parent: &Path, prefix: &str) -> io::Result<(TempDir, File)> {
-    fs::create_dir_all(parent)?;
-    let hidden = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
+    let made = tempfile::Builder::new().prefix(prefix).tempdir_in(parent);
+    let hidden = made.map_err(klnmf_io::without_path)?;
     interrupt::made(hidden.path(), true);
     fs::create_dir(hidden.path().join(NEW))?;
     // The file gets its name when it is locked. Where locks are not supported, it does not, and no later run
@@ -213,8 +214,8 @@ fn remove_leftovers(target: &Path, parent: &Path, prefix: &str) -> Vec<String> {
     notes
 }
 
-/// Whether the program that created a hidden folder is gone. If it was killed before it had the lock, there is
-/// nothing in the new folder yet.
+/// Whether the program that created a hidden folder is gone. If it was killed before it had the lock, there
+/// is nothing in the new folder yet.
 fn is_abandoned(hidden: &Path) -> bool {
     let held = |name| File::open(hidden.join(name)).is_ok_and(|lock| lock.try_lock().is_err());
     let locked = fs::symlink_metadata(hidden.join(LOCK)).is_ok_and(|about| about.is_file());

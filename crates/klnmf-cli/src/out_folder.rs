@@ -1,6 +1,6 @@
 //! A folder that results are written into one by one.
 
-use crate::interrupt;
+use crate::{interrupt, outputs};
 use anyhow::{Context, bail};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,10 @@ impl OutFolder {
     pub fn new(path: &Path, own: &[&str]) -> anyhow::Result<Self> {
         let (out, folder) = (path.display(), Self { path: path.to_owned(), made: Cell::new(false) });
         match std::fs::symlink_metadata(path) {
-            Err(_) => return Ok(folder),
+            Err(_) => {
+                outputs::check_parent(path)?;
+                return Ok(folder);
+            }
             Ok(about) if about.is_symlink() => bail!("--out {out}: it is a link; give the folder itself"),
             Ok(about) if !about.is_dir() => bail!("--out {out}: it is a file; give the name of a folder"),
             Ok(_) => {}

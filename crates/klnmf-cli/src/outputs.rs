@@ -21,14 +21,44 @@ pub fn csv_names(prefix: &str) -> [PathBuf; 2] {
     ["W", "H"].map(|factor| PathBuf::from(format!("{prefix}_{factor}.csv")))
 }
 
+/// The name of a file without its folder, for the title of a page.
+pub fn title(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// The name of part `k`, counting from 0, if it has no other. Files and pages use the same.
+pub fn part(k: usize) -> String {
+    format!("part{}", k + 1)
+}
+
+/// A name as a cell of a CSV file, which a spreadsheet does not take for a formula.
+pub fn csv_cell(text: &str) -> String {
+    let text = klnmf_io::harmless(text);
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into_owned()
+    }
+}
+
+/// Fails if the folder that a result is to be created in does not exist.
+pub fn check_parent(path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
+    folder.map_or(Ok(()), |folder| {
+        bail!(
+            "cannot write {}: the folder {} does not exist; create it first",
+            path.display(),
+            folder.display()
+        )
+    })
+}
+
 /// Fails before the work starts if a result could not be written, or would replace an input, another result
 /// or, without `force`, anything at all.
 pub fn check(inputs: &[PathBuf], outputs: &[Output], force: bool) -> anyhow::Result<()> {
     for (number, (option, path)) in outputs.iter().enumerate() {
-        let (out, folder) = (path.display(), path.parent().filter(|p| !p.as_os_str().is_empty()));
-        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            bail!("cannot write {out}: the folder {} does not exist; create it first", folder.display());
-        }
+        let out = path.display();
+        check_parent(path)?;
         if path.is_dir() {
             bail!("cannot write {out}: it is a folder; give a file name with {option}");
         }

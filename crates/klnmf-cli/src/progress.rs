@@ -1,8 +1,11 @@
-//! The progress bar: on standard error, and only if that is a terminal.
+//! The progress on standard error: a bar if that is a terminal, and otherwise a line now and then.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use klnmf::Info;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// The time between two lines where there is no terminal.
+const PAUSE: Duration = Duration::from_secs(30);
 
 /// A bar of `steps` steps; hidden if `quiet` or if standard error is not a terminal.
 pub fn bar(steps: usize, quiet: bool) -> ProgressBar {
@@ -30,6 +33,32 @@ fn styled(steps: usize, quiet: bool, template: &str) -> ProgressBar {
     bar
 }
 
+/// Decides when a log gets a line.
+pub struct Log {
+    begun: Instant,
+    told: Instant,
+}
+
+impl Log {
+    pub fn new(now: Instant) -> Self {
+        Self { begun: now, told: now }
+    }
+
+    /// The line for a share of the work that is done, if the last one was long ago.
+    pub fn line(&mut self, now: Instant, message: &str, share: f64) -> Option<String> {
+        if share >= 1.0 {
+            // More work may follow, and takes its own time.
+            self.begun = now;
+        }
+        if now - self.told < PAUSE {
+            return None;
+        }
+        let (elapsed, left) = ((now - self.begun).as_secs_f64(), 1.0 / share - 1.0);
+        self.told = now;
+        Some(format!("{message}, about {} left", HumanDuration(Duration::from_secs_f64(elapsed * left))))
+    }
+}
+
 /// Shows the progress of a factorisation.
 pub fn show(bar: &ProgressBar, info: &Info) {
     bar.set_position(info.iteration as u64);
@@ -43,4 +72,22 @@ pub fn line(info: &Info) -> String {
 
 fn message(info: &Info) -> String {
     format!("divergence {:.6e}  gap {:.1e}", info.divergence, info.relative_gap())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_gets_a_line_now_and_then() {
+        let begun = Instant::now();
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        let mut log = Log::new(begun);
+        assert_eq!(log.line(after(29), "1 of 4 fits", 0.25), None);
+        assert_eq!(log.line(after(60), "2 of 4 fits", 0.5).unwrap(), "2 of 4 fits, about 1 minute left");
+        assert_eq!(log.line(after(89), "3 of 4 fits", 0.75), None);
+        // Then comes the next kind of work.
+        assert_eq!(log.line(after(89), "4 of 4 fits", 1.0), None);
+        assert_eq!(log.line(after(94), "1 of 9 fits", 0.1).unwrap(), "1 of 9 fits, about 45 seconds left");
+    }
 }

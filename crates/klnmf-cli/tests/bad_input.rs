@@ -1,4 +1,5 @@
-//! Bad input of every kind: an exit code of 1 or 2, one line that says what, where and what to do, and nothing lost.
+//! Bad input of every kind: an exit code of 1 or 2, one line that says what, where and what to do, and
+//! nothing lost.
 
 use crate::common::{Place, counts_csv, counts_mtx};
 
@@ -21,6 +22,28 @@ fn bad_numbers_are_named_with_their_place() {
     place.fails("decompose neg.csv --dictionary neg.csv", 1, &["neg.csv", "V[1, 1] = -4"]);
 }
 
+/// Where rows and columns have names, errors about an entry tell them.
+#[test]
+fn bad_entries_are_named_by_row_and_column() {
+    let place = Place::new();
+    place.write("v.csv", ",s1,s2\ng1,1,2\ng2,3,-4\n");
+    for line in [
+        "factorize v.csv -k 1",
+        "factorize v.csv -k 1 --transpose",
+        "topics v.csv --counts -k 1",
+        "rank v.csv",
+    ] {
+        place.fails(line, 1, &["V[1, 1] = -4", "it is in row \"g2\", column \"s2\""]);
+    }
+    place.write("plain.csv", "1,2\n3,-4\n");
+    place.write("names.txt", "a\nb\n");
+    place.fails("factorize plain.csv -k 1 --row-names names.txt", 1, &["it is in row \"b\""]);
+    assert!(!place.fails("factorize plain.csv -k 1", 1, &["V[1, 1]"]).contains("it is in"));
+    place.write("good.csv", ",s1,s2\ng1,1,2\ng2,3,4\n");
+    place.write("w.csv", "1\n0\n");
+    place.fails("decompose good.csv --dictionary w.csv", 1, &["V[1, 0] = 3", "row \"g2\", column \"s1\""]);
+}
+
 #[test]
 fn bad_files_are_named() {
     let place = Place::new();
@@ -32,6 +55,8 @@ fn bad_files_are_named() {
     }
     place.write("v.xls", "x");
     place.fails("factorize v.xls --rank 2", 1, &["v.xls", ".npy"]);
+    place.write("v.parquet", "PAR1");
+    place.fails("factorize v.parquet --rank 2", 1, &["v.parquet", "save_npz", "docs/large.md"]);
     std::fs::create_dir(place.path("folder.npy")).unwrap();
     place.fails("factorize folder.npy --rank 2", 1, &["folder.npy"]);
     let golden = std::fs::read(crate::common::golden("counts.V.npy")).unwrap();
@@ -102,7 +127,17 @@ fn starts_and_dictionaries_that_do_not_fit_are_named() {
 fn a_result_that_cannot_be_written_is_told_before_the_work() {
     let place = Place::new();
     place.write("v.csv", counts_csv(6, 7));
-    place.fails("factorize v.csv --rank 2 --out nowhere/model.npz", 1, &["nowhere"]);
+    for line in [
+        "factorize v.csv --rank 2 --out nowhere/model.npz",
+        "topics v.csv --counts --topics 2 --out nowhere/t",
+        "separate gone.wav --out nowhere/s",
+        "rank v.csv --out nowhere/r",
+        "consensus v.csv -k 2 --out nowhere/c",
+        "reproduce synthetic-nd --tiny --out nowhere/p",
+        "demo --out nowhere/d",
+    ] {
+        place.fails(line, 1, &["the folder nowhere does not exist; create it first"]);
+    }
     place.fails("factorize v.csv --rank 2 --trace nowhere/trace.csv", 1, &["nowhere"]);
     std::fs::create_dir(place.path("folder")).unwrap();
     place.fails("factorize v.csv --rank 2 --out folder", 1, &["folder"]);

@@ -24,13 +24,16 @@ fn parts_are_compared_with_a_table_of_known_ones() {
     let place = Place::new();
     model(&place);
     let text = place.ok("compare m.npz known.csv --report page.html");
-    for (part, name) in [("part 1", "first"), ("part 2", "second"), ("part 3", "third")] {
+    for (part, name) in [("part1", "first"), ("part2", "second"), ("part3", "third")] {
         assert!(text.contains(&format!("{part:<12} {name:<12} cosine 1.0000")), "{text}");
     }
     let page = std::fs::read_to_string(place.path("page.html")).unwrap();
-    assert!(page.contains(">second</text>") && page.contains("<title>2 and second: cosine 1.0000"), "{page}");
+    assert!(
+        page.contains(">second</text>") && page.contains("<title>part2 and second: cosine 1.0000"),
+        "{page}"
+    );
     let found = place.json("compare m.npz known.csv");
-    assert_eq!(found["pairs"][0]["names"], serde_json::json!(["part 1", "first"]));
+    assert_eq!(found["pairs"][0]["names"], serde_json::json!(["part1", "first"]));
     // Rows that only one side has, and tables on their side, are refused.
     place.write("other.csv", "c,x\nr0,1\nr1,1\n");
     place.fails("compare m.npz other.csv", 1, &["other.csv has 2 rows and m.npz has 10"]);
@@ -39,6 +42,21 @@ fn parts_are_compared_with_a_table_of_known_ones() {
     place.fails("compare m.npz renamed.csv", 1, &["\"r4\" of m.npz", "not in renamed.csv"]);
     place.write("turned.csv", "1,2,3,4,5,6,7,8,9,10\n");
     place.fails("compare m.npz turned.csv", 1, &["turned.csv has 1 rows", "if you transpose it"]);
+}
+
+/// The pairs as a table; names that a spreadsheet would execute are made harmless.
+#[test]
+fn pairs_are_written_as_a_table() {
+    let place = Place::new();
+    place.write("a.csv", "row,=A1,two\na,1,0\nb,0,1\nc,0,0\n");
+    place.write("b.csv", "row,\"x,y\",z,u\na,0,2,0\nb,3,0,0\nc,0,0,1\n");
+    place.ok("compare a.csv b.csv --csv pairs.csv");
+    let table = std::fs::read_to_string(place.path("pairs.csv")).unwrap();
+    assert_eq!(table, "a,b,cosine\n'=A1,z,1\ntwo,\"x,y\",1\n,u,\n");
+    place.fails("compare a.csv b.csv --csv pairs.csv", 1, &["pairs.csv exists", "--force", "--csv"]);
+    place.write("c.csv", "1,2\n2,1\n0,1\n");
+    place.ok("compare c.csv b.csv --csv pairs.csv --force");
+    assert!(std::fs::read_to_string(place.path("pairs.csv")).unwrap().contains("\npart1,"));
 }
 
 #[test]

@@ -71,7 +71,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The line with what makes it small enough for a test: the fixture of AnnData has twelve entries, an archive
-/// of cells is written by other programs, and the paper's experiments have a tiny size. Fewer ranks and replicates are tried.
+/// of cells is written by other programs, and the paper's experiments have a tiny size. Fewer ranks and
+/// replicates are tried.
 fn small(line: &str) -> String {
     let line = if line.contains(".h5ad") || line.contains(".klnmf") {
         line.replace("--rank 20", "--rank 2").replace("--rank 30", "--rank 3")

@@ -93,7 +93,8 @@ fn the_number_of_parts_has_four_names() {
     }
 }
 
-/// The largest share comes first. Parts that are given keep their order, and added ones are sorted after them.
+/// The largest share comes first. Parts that are given keep their order, and added ones are sorted after
+/// them.
 #[test]
 fn parts_are_sorted_by_share() {
     let place = Place::new();
@@ -404,7 +405,7 @@ fn the_report_shows_parts_weights_and_the_command() {
     assert!(
         named.contains("class=\"heat\"")
             && named.contains(">sample7</text>")
-            && named.contains(">part 3</text>")
+            && named.contains(">part3</text>")
     );
     assert!(named.contains("gap of W") && named.contains("gap of H"));
     let hash = place.json("info in/v.csv")["data_hash"].as_str().unwrap().to_owned();

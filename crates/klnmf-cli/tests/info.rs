@@ -1,4 +1,4 @@
-//! `klnmf info` on models: where they come from.
+//! `klnmf info`: where models come from, and the memory of a run.
 
 use crate::common::{Place, counts_csv, counts_mtx};
 use klnmf_io::{Model, read_model};
@@ -60,4 +60,24 @@ fn a_checkpoint_tells_what_it_is() {
     assert_eq!(state["data"], format!("{hash} dense f64"));
     let text = place.ok("info c.npz");
     assert!(text.contains("klnmf checkpoint") && text.contains("--resume"), "{text}");
+}
+
+/// The curvature of 20 000 rows takes 204 MB.
+#[test]
+fn the_memory_of_a_stream_is_larger() {
+    let place = Place::new();
+    let (rows, cols) = (20_000, 100);
+    let lines: String = (0..rows).map(|i| format!("{} {} {}\n", i + 1, i % cols + 1, i % 3 + 1)).collect();
+    place.write(
+        "v.mtx",
+        format!("%%MatrixMarket matrix coordinate integer general\n{rows} {cols} {rows}\n{lines}"),
+    );
+    let bound = |solver: &str| {
+        let line = format!("info v.mtx --rank 50 --threads 2 --solver {solver}");
+        place.json(&line)["memory"].as_f64().unwrap()
+    };
+    let (auto, stream) = (bound("auto"), bound("stream"));
+    assert!(stream > auto + 2e8 && stream < auto + 2.2e8, "{auto} {stream}");
+    let refused = format!("factorize v.mtx --rank 50 --threads 2 --solver stream --memory {auto}");
+    place.fails(&refused, 1, &["even with V on disk"]);
 }

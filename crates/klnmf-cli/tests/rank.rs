@@ -72,6 +72,10 @@ fn the_range_contains_the_truth_and_the_folder_is_complete() {
     assert_eq!(bytes(&place.path("ranks")), before);
     place.fails(&format!("{RANKS} --out ranks --folds 3"), 1, &["rank.json", "--force"]);
     assert_eq!(bytes(&place.path("ranks")), before);
+    // Models of ranks that the results have no more are removed.
+    place.ok("rank counts.csv --from 2 --to 4 --replicates 3 --out ranks --force");
+    let models: Vec<String> = bytes(&place.path("ranks/models")).into_keys().collect();
+    assert_eq!(models, ["r02.npz", "r03.npz", "r04.npz"]);
 }
 
 #[test]
@@ -99,17 +103,21 @@ fn a_killed_run_continues_to_the_same_bytes() {
     counts(&place);
     let line = |out: &str| format!("{RANKS} --starts 2 --threads 1 --quiet --out {out}");
     place.ok(&line("whole"));
-    for round in 0..6u64 {
+    // Five runs, each killed eight times.
+    for kill in 1..=40u64 {
         let mut child = place.command(&line("killed")).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(5 + 25 * round));
+        std::thread::sleep(std::time::Duration::from_millis(5 + 37 * kill % 101));
         let _ = child.kill();
         let _ = child.wait();
+        if kill % 8 == 0 {
+            place.ok(&line("killed"));
+            let mut files = bytes(&place.path("killed"));
+            // A killed program may leave hidden files.
+            files.retain(|name, _| !name.contains(".klnmf-"));
+            assert_eq!(files, bytes(&place.path("whole")));
+            std::fs::remove_dir_all(place.path("killed")).unwrap();
+        }
     }
-    place.ok(&line("killed"));
-    let mut files = bytes(&place.path("killed"));
-    // A killed program may leave hidden files.
-    files.retain(|name, _| !name.contains(".klnmf-"));
-    assert_eq!(files, bytes(&place.path("whole")));
 }
 
 #[test]

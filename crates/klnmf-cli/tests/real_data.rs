@@ -10,7 +10,8 @@ fn load<T: Scalar>(name: &str) -> Table<T> {
     read(&PathBuf::from(folder).join(name)).unwrap()
 }
 
-/// The default solver ends no worse than multiplicative updates after the same number of iterations, within 0.5 %.
+/// The default solver ends no worse than multiplicative updates after the same number of iterations, within
+/// 0.5 %.
 fn compare<T: Scalar>(matrix: &Stored<T>, rank: usize, iterations: usize) {
     let v = matrix.view();
     let run = |solver| {

@@ -1,4 +1,5 @@
-//! `klnmf separate` from the outside: what was in the folder before, and what is there when the work ends early.
+//! `klnmf separate` from the outside: what was in the folder before, and what is there when the work ends
+//! early.
 
 // Signals and links are for Unix only.
 #![cfg(unix)]
@@ -155,7 +156,8 @@ fn a_kill_leaves_the_old_or_the_new_folder() {
         child.kill().unwrap();
         child.wait().unwrap();
         if !place.path("out").exists() {
-            // Between the two moves; the next run completes them, and finds a folder that it must not replace.
+            // Between the two moves; the next run completes them, and finds a folder that it must not
+            // replace.
             assert_eq!(place.run(&quick(1, "out")).status.code(), Some(1));
         }
         let now = content(&place.path("out")).unwrap();

@@ -20,8 +20,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Converts the matrix in `from` into the folder `to`, with about `memory` bytes of memory.
 ///
-/// AnnData, 10x Genomics and MatrixMarket are read piece by piece; other formats are read as a whole. Nothing is
-/// left behind if it fails. An existing folder of the same data is used as it is; any other is an error.
+/// AnnData, 10x Genomics and MatrixMarket are read piece by piece; other formats are read as a whole. Nothing
+/// is left behind if it fails. An existing folder of the same data is used as it is; any other is an error.
 pub fn convert(from: &Path, layer: Option<&str>, to: &Path, memory: u64) -> Result<Folder, Error> {
     let origin = Origin::open(from, layer)?;
     let source = Facts::of_source(&origin::files(from), layer).map_err(|why| Fault::Io(why).at(from))?;
@@ -59,8 +59,8 @@ struct Hidden {
     lock: File,
 }
 
-/// The file that is locked during a conversion. The system releases the lock of a program that ends, so a hidden
-/// folder whose lock can be taken is a leftover.
+/// The file that is locked during a conversion. The system releases the lock of a program that ends, so a
+/// hidden folder whose lock can be taken is a leftover.
 const LOCK: &str = "lock";
 
 impl Hidden {

@@ -1,8 +1,8 @@
 //! Names in CSV files that a spreadsheet must not take for formulas.
 //!
 //! A spreadsheet executes a cell that begins with `=`, `+`, `-`, `@` or a tab, and names come from files of
-//! strangers. Such a name is written with an apostrophe in front. A name that has apostrophes in front of such
-//! a letter gets one more, so that reading removes exactly what writing has added.
+//! strangers. Such a name is written with an apostrophe in front. A name that has apostrophes in front of
+//! such a letter gets one more, so that reading removes exactly what writing has added.
 
 use std::borrow::Cow;
 

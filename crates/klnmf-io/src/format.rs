@@ -32,6 +32,10 @@ impl Format {
             "txt" => Ok(Format::Txt),
             "h5ad" => Ok(Format::H5ad),
             "h5" => Ok(Format::H5),
+            "parquet" => Err(Fault::content(
+                "Parquet is not read: save the counts as .npz with pandas and scipy.sparse.save_npz; docs/large.md has \
+                 the two lines",
+            )),
             _ => Err(Fault::content(
                 "unknown file format: the name must end in .npy, .npz, .mtx, .csv, .tsv, .txt, .h5ad or .h5; text \
                  and .npy may end in .gz after that",

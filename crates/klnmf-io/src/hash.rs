@@ -9,10 +9,10 @@ const PART: usize = 64;
 
 /// A hash of the shape and the entries of a matrix.
 ///
-/// It does not depend on how the matrix is stored: dense or sparse, by rows or by columns, with explicit zeros
-/// or without, in f32 or in f64 if f32 holds the numbers exactly. Every entry that is not zero is hashed with
-/// its place, and the hashes are added, because a sum does not depend on the order. 64 bits tell data apart
-/// that differ by accident; they do not protect against forgery.
+/// It does not depend on how the matrix is stored: dense or sparse, by rows or by columns, with explicit
+/// zeros or without, in f32 or in f64 if f32 holds the numbers exactly. Every entry that is not zero is
+/// hashed with its place, and the hashes are added, because a sum does not depend on the order. 64 bits tell
+/// data apart that differ by accident; they do not protect against forgery.
 pub struct DataHash {
     shape: u64,
     sum: u64,

@@ -164,8 +164,8 @@ pub(crate) fn reals(dataset: &Dataset, range: (u64, u64)) -> Result<impl Iterato
     Ok(read::<Real>(dataset, range)?.into_iter().map(|Real(number)| number))
 }
 
-/// Calls `f` with ranges of the first dimension that cover a dataset. They hold whole chunks, because a chunk is
-/// decompressed as a whole.
+/// Calls `f` with ranges of the first dimension that cover a dataset. They hold whole chunks, because a chunk
+/// is decompressed as a whole.
 pub(crate) fn pieces(dataset: &Dataset, f: impl FnMut((u64, u64)) -> Result<(), Fault>) -> Result<(), Fault> {
     let chunk = dataset.chunks().and_then(|sides| sides.first().copied()).map_or(1, u64::from).max(1);
     let [lines, sides @ ..] = dataset.shape() else { return Ok(()) };

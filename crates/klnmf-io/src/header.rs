@@ -148,8 +148,8 @@ impl Facts {
         xxh3_64_with_seed(of.as_bytes(), xxh3_64(source.as_bytes()))
     }
 
-    /// What differs between the source of this folder and `other`, in words; none if it is the same. A file that
-    /// was moved is the same.
+    /// What differs between the source of this folder and `other`, in words; none if it is the same. A file
+    /// that was moved is the same.
     pub(crate) fn differs_from(&self, other: &Self) -> Option<String> {
         let name = self.source.display();
         if self.source.file_name() != other.source.file_name() || self.layer != other.layer {

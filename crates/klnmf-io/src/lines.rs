@@ -66,11 +66,11 @@ impl<'a> Lines<'a> {
         Ok(Some((self.number, without_end(line))))
     }
 
-    /// Parses the lines that are left in pieces, on all threads of the pool that this is called in, and passes
-    /// the results to `take` one after the other, in the order of the file.
+    /// Parses the lines that are left in pieces, on all threads of the pool that this is called in, and
+    /// passes the results to `take` one after the other, in the order of the file.
     ///
-    /// The numbers of the lines of a piece are not known while it is parsed: `parse` counts them from 0. `take`
-    /// gets the piece with the true number of its first line.
+    /// The numbers of the lines of a piece are not known while it is parsed: `parse` counts them from 0.
+    /// `take` gets the piece with the true number of its first line.
     pub(crate) fn in_pieces<P: Send>(
         mut self,
         parse: impl Fn(&[u8]) -> P + Sync,

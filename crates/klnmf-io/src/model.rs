@@ -120,8 +120,8 @@ fn columns(archive: &mut Archive, cols: usize) -> Result<Vec<(String, Vec<f64>)>
 /// Writes a model as a numpy archive. The same model always gives the same bytes.
 ///
 /// The arrays are `W`, `H` (Fortran order), `metadata` (a text without dimensions) and, where there are
-/// names, `row_names`, `col_names` and `part_names`, and the arrays of `columns`. Numpy pads every name to the
-/// longest. Where that would take megabytes, the names are one text without dimensions, a list in JSON.
+/// names, `row_names`, `col_names` and `part_names`, and the arrays of `columns`. Numpy pads every name to
+/// the longest. Where that would take megabytes, the names are one text without dimensions, a list in JSON.
 pub fn write_model<'p, T: Scalar>(target: impl Into<Target<'p>>, model: &Model<T>) -> Result<(), Error> {
     write_with(target.into(), model, None)
 }

@@ -1,9 +1,9 @@
 //! Files that are written completely or not at all.
 //!
 //! A file is filled under a hidden name beside its target, such as `.counts.npz.klnmf-x7Qa2b`, and renamed
-//! when it is complete. The hidden name is random and created exclusively, so nobody can prepare a link there.
-//! The hidden file is locked. The system releases the lock of a killed program, so the next program that
-//! writes to the same target knows that the file is left over, and removes it.
+//! when it is complete. The hidden name is random and created exclusively, so nobody can prepare a link
+//! there. The hidden file is locked. The system releases the lock of a killed program, so the next program
+//! that writes to the same target knows that the file is left over, and removes it.
 //!
 //! A target that is a symbolic link is refused: following it would write where somebody else has pointed, and
 //! replacing it would surprise those who made it on purpose. Links to devices and pipes are followed, because
@@ -228,8 +228,8 @@ fn create(folder: &Path, prefix: &str) -> io::Result<tempfile::NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-/// The system's error without the hidden name.
-fn without_path(why: io::Error) -> io::Error {
+/// The system's error of [`tempfile`] without the hidden name.
+pub fn without_path(why: io::Error) -> io::Error {
     let cause = why.get_ref().and_then(|error| error.source()).map(ToString::to_string);
     cause.map_or(why.kind().into(), |cause| io::Error::new(why.kind(), cause))
 }

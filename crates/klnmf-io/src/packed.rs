@@ -1,11 +1,12 @@
 //! Numbers as packed bytes.
 //!
-//! Whole numbers come in groups of 128, and each group takes as many bits per number as its largest needs. Other
-//! numbers are stored as f32 if that is exact for a group, else as f64. A full group is laid out in four lanes,
-//! so that four numbers are unpacked at a time; a last group of fewer numbers is one stream of bits.
+//! Whole numbers come in groups of 128, and each group takes as many bits per number as its largest needs.
+//! Other numbers are stored as f32 if that is exact for a group, else as f64. A full group is laid out in
+//! four lanes, so that four numbers are unpacked at a time; a last group of fewer numbers is one stream of
+//! bits.
 //!
-//! Some lines of a matrix are three such lists: their numbers of entries, the differences of the positions, and
-//! the values. Dense lines are their values.
+//! Some lines of a matrix are three such lists: their numbers of entries, the differences of the positions,
+//! and the values. Dense lines are their values.
 
 use crate::number::rounded;
 use klnmf::{LineBuffer, Scalar};
@@ -238,8 +239,8 @@ type Laned = fn(&[u8], &mut [u32; GROUP]);
 static LANED: [Laned; 33] =
     table!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
 
-/// Appends a unit of so many lines, of this length, to `to`. None if it is damaged. [`PADDING`] more bytes follow
-/// those of the unit.
+/// Appends a unit of so many lines, of this length, to `to`. None if it is damaged. [`PADDING`] more bytes
+/// follow those of the unit.
 pub(crate) fn unpack<T: Scalar>(
     bytes: &[u8],
     (lines, length): (usize, usize),
@@ -267,7 +268,8 @@ pub(crate) fn unpack<T: Scalar>(
     input.is_over().then_some(())
 }
 
-/// Turns the differences of a line into positions: each is the sum of the differences so far and their number.
+/// Turns the differences of a line into positions: each is the sum of the differences so far and their
+/// number.
 fn add_up(line: &mut [u32]) {
     let mut before = u32::MAX;
     let (fours, rest) = line.as_chunks_mut::<LANES>();

@@ -1,5 +1,5 @@
-//! The packed columns or rows of a [`Folder`](crate::Folder): a file of units of lines, each after its checksum,
-//! and a file `.ends` with the end of every unit and a checksum.
+//! The packed columns or rows of a [`Folder`](crate::Folder): a file of units of lines, each after its
+//! checksum, and a file `.ends` with the end of every unit and a checksum.
 
 use crate::convert::write_synced;
 use crate::error::Fault;
@@ -297,8 +297,8 @@ impl LineWriter {
     }
 }
 
-/// The checksum of some bytes, which depends on where they belong. CRC-32, because it is many times faster than
-/// other checksums on processors with an instruction for it.
+/// The checksum of some bytes, which depends on where they belong. CRC-32, because it is many times faster
+/// than other checksums on processors with an instruction for it.
 fn crc(bytes: &[u8], seed: u32) -> u32 {
     let mut hasher = crc32fast::Hasher::new_with_initial(seed);
     hasher.update(bytes);

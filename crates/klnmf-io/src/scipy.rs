@@ -61,7 +61,8 @@ pub(crate) fn preamble(archive: &mut Archive) -> Result<Preamble, Fault> {
     Ok(Preamble { layout, rows, cols, stored })
 }
 
-/// Reads the matrix. `source` is the file of `archive`; it is opened again to read several arrays in parallel.
+/// Reads the matrix. `source` is the file of `archive`; it is opened again to read several arrays in
+/// parallel.
 pub(crate) fn read<T: Scalar>(source: &Source, archive: &mut Archive) -> Result<Sparse<T>, Fault> {
     let Preamble { layout, rows, cols, stored } = preamble(archive)?;
     let (order, length) = match layout {

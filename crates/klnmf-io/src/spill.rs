@@ -1,7 +1,8 @@
-//! Entries of a matrix on their way into another order: on disk, in one file, in buckets of consecutive lines.
+//! Entries of a matrix on their way into another order: on disk, in one file, in buckets of consecutive
+//! lines.
 //!
-//! A bucket collects entries in memory and appends them to the file when there are enough, packed. Later every
-//! bucket is read and sorted by itself. So the memory is bounded, and one file is open for each order.
+//! A bucket collects entries in memory and appends them to the file when there are enough, packed. Later
+//! every bucket is read and sorted by itself. So the memory is bounded, and one file is open for each order.
 
 use crate::packed::{Input, PADDING, pack_numbers, pack_values};
 use crate::packed_lines::read_exact_at;

@@ -68,7 +68,8 @@ impl<T: Scalar> Table<T> {
 /// Negative numbers and NaN are accepted here: the core library's check reports the first one with its
 /// position.
 ///
-/// A folder with `matrix.mtx` or `matrix.mtx.gz` is read with the names beside it, as 10x Genomics writes them.
+/// A folder with `matrix.mtx` or `matrix.mtx.gz` is read with the names beside it, as 10x Genomics writes
+/// them.
 pub fn read<T: Scalar>(path: &Path) -> Result<Table<T>, Error> {
     read_layer(path, None)
 }

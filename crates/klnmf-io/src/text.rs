@@ -2,8 +2,8 @@
 //!
 //! The first line is data if all its cells are numbers. It is a header if none is, or if its first cell is
 //! empty. Anything else is an error, because a header must not swallow a line of data with one wrong cell.
-//! The first column holds names if its first cell below the header is text, if the header leaves its own first
-//! cell empty, or if the header is one cell shorter than the lines below it, as R writes it.
+//! The first column holds names if its first cell below the header is text, if the header leaves its own
+//! first cell empty, or if the header is one cell shorter than the lines below it, as R writes it.
 
 use crate::cells::{Cells, Separator};
 use crate::csv_name::{harmless, original};

@@ -1,4 +1,5 @@
-//! Conversion into a folder of packed lines: the same matrix, the same bits of a factorisation, and no half results.
+//! Conversion into a folder of packed lines: the same matrix, the same bits of a factorisation, and no half
+//! results.
 
 use crate::common::*;
 use crate::hdf5::unpacked;
@@ -69,7 +70,8 @@ fn the_matrix_is_the_same_whatever_the_memory() {
     }
 }
 
-/// From disk as in memory, to the bit: every solver, both precisions, dense and sparse, any threads and limits.
+/// From disk as in memory, to the bit: every solver, both precisions, dense and sparse, any threads and
+/// limits.
 #[test]
 fn factorisations_have_the_same_bits() {
     let sparse = temporary("a.mtx", market(40, 130).as_bytes());
@@ -130,7 +132,8 @@ fn damage_is_found() {
     }
 }
 
-/// Two matrices of the same shape, with as many entries in the same places: no file of one passes in the other.
+/// Two matrices of the same shape, with as many entries in the same places: no file of one passes in the
+/// other.
 #[test]
 fn files_of_another_folder_are_refused() {
     let other = market(9, 14).replace("general\n", "general\n%\n");

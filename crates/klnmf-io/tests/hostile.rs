@@ -1,4 +1,5 @@
-//! No content makes a reader panic: random bytes, random bytes after a good beginning, and good files with damage.
+//! No content makes a reader panic: random bytes, random bytes after a good beginning, and good files with
+//! damage.
 
 use crate::common::*;
 use klnmf_io::{peek, read, read_model};

@@ -87,7 +87,8 @@ fn damaged_archives() {
     }
 }
 
-/// Any single damaged byte gives an error or a matrix, never a panic; damage to the numbers is found by the checksum.
+/// Any single damaged byte gives an error or a matrix, never a panic; damage to the numbers is found by the
+/// checksum.
 #[test]
 fn flipped_bytes() {
     for name in ["csr.npz", "coo.npz", "csr_array.npz", "v.npz"] {

@@ -134,7 +134,8 @@ pub fn run(lab: &Lab, size: Size, faces: &Faces) -> anyhow::Result<Record> {
     record.add(json!({
         "data": name, "images": given, "step": step, "width": width, "rows": v.rows(), "columns": v.cols(),
     }));
-    // Before the factorisation, whose last starts are not timed: until they run, the machine must be left alone.
+    // Before the factorisation, whose last starts are not timed: until they run, the machine must be left
+    // alone.
     decomposition::run(lab, v, RHO_ND, &mut record)?;
     let found = factorisation::run(lab, v, &setup(size), &mut record)?;
     let pixels = (0..v.rows()).map(|pixel| format!("p{pixel}"));

@@ -100,7 +100,6 @@ fn parse_pgm(bytes: &[u8]) -> anyhow::Result<Image> {
     let (width, height, most) = (header("width")?, header("height")?, header("largest value")?);
     let count = width.checked_mul(height).filter(|count| *count <= MOST).context("image is too large")?;
     ensure!((1..=65_535).contains(&most), "the header has the largest value {most}, not 1 to 65535");
-    let scale = 255.0 / most as f64;
     let raw: Vec<usize> = if text {
         (0..count).map_while(|_| words.number()).collect()
     } else {
@@ -114,7 +113,7 @@ fn parse_pgm(bytes: &[u8]) -> anyhow::Result<Image> {
     if let Some(value) = raw.iter().find(|value| **value > most) {
         bail!("a pixel has the value {value}, but the header says at most {most}");
     }
-    Ok(Image { width, height, pixels: raw.iter().map(|x| *x as f64 * scale).collect() })
+    Ok(Image { width, height, pixels: raw.iter().map(|x| *x as f64 * 255.0 / most as f64).collect() })
 }
 
 /// The words of a header. A # begins a comment, which ends with the line.

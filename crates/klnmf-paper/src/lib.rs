@@ -27,7 +27,7 @@ mod faces;
 mod factorisation;
 mod front;
 mod grow;
-mod images;
+pub mod images;
 mod judge;
 mod manifest;
 mod music;

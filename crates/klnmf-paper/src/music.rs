@@ -113,7 +113,8 @@ pub fn run(lab: &Lab, size: Size, piece: &Piece) -> anyhow::Result<Record> {
         "data": piece.name, "length": piece.sound.seconds(), "length of all": piece.given,
         "rows": v.rows(), "columns": v.cols(),
     }));
-    // Before the factorisation, whose last starts are not timed: until they run, the machine must be left alone.
+    // Before the factorisation, whose last starts are not timed: until they run, the machine must be left
+    // alone.
     decomposition::run(lab, &v, RHO_ND, &mut record)?;
     let found = factorisation::run(lab, &v, &setup(size), &mut record)?;
     let (_, fpa) = found.iter().find(|(name, _)| name == FPA).context("there is no result of FPA")?;
@@ -293,7 +294,7 @@ fn parts(record: &Record) -> Item {
             let values: Vec<f64> = sheet.rows.iter().map(values).collect();
             let recovered = wave(record, part);
             panels.curve_and_wave(
-                &format!("part {part}"),
+                &format!("part{part}"),
                 (spectrum, &values),
                 (signal, &recovered, peak),
                 part,

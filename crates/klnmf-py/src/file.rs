@@ -7,6 +7,7 @@ use klnmf_io::{Model, Target};
 use numpy::{Element, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// The names of features, samples and parts.
@@ -45,6 +46,13 @@ pub fn write_model(
         let (w, h) = (factor::<f64>(w)?, factor(h)?);
         write(py, target, Model { w, h, metadata, row_names, col_names, part_names, columns })
     }
+}
+
+/// Writes a file completely or not at all, over an existing one only if it may be replaced.
+#[pyfunction]
+pub fn write_file(py: Python<'_>, path: PathBuf, replace: bool, content: &[u8]) -> PyResult<()> {
+    let write = || klnmf_io::atomically(Target::new(&path, replace), |out| out.write_all(content));
+    py.detach(write).map_err(from_io)
 }
 
 /// W, H, metadata, names, columns.

@@ -36,7 +36,7 @@ mod _klnmf {
     #[pymodule_export]
     use crate::decomposer::{Decomposer, TopicDecomposer};
     #[pymodule_export]
-    use crate::file::{instruction_level, read_model, write_model};
+    use crate::file::{instruction_level, read_model, write_file, write_model};
     #[pymodule_export]
     use crate::model::{certificate, factorize, grow, init, memory, solvers};
     #[pymodule_export]
@@ -46,7 +46,7 @@ mod _klnmf {
         Piece, carry_on, convert, folder, read_lines, read_matrix, row_sums, set_instruction_level,
     };
     #[pymodule_export]
-    use crate::select::{consensus, match_parts, rank};
+    use crate::select::{MissingFits, consensus, make_fit, match_parts, rank};
     #[pymodule_export]
     use crate::sound::{learn, spectrogram, wiener, window_for};
     #[pymodule_export]

@@ -310,13 +310,19 @@ pub fn grow<'py>(
 
 /// Bytes of V, of the factors and of the workspace, and the upper bound for a factorisation.
 #[pyfunction]
-pub fn memory(v: &Bound<'_, PyAny>, rank: usize, threads: usize) -> PyResult<(u128, u128, u128, u128)> {
+pub fn memory(
+    v: &Bound<'_, PyAny>,
+    rank: usize,
+    threads: usize,
+    solver: &str,
+) -> PyResult<(u128, u128, u128, u128)> {
     let threads =
         if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
-    let (memory, extra) = match Data::of(v)? {
+    let (memory, of_v) = match Data::of(v)? {
         Data::Single(v) => (v.view(|v| Ok(klnmf::memory(v, rank, threads)))?, v.extra_bytes()),
         Data::Double(v) => (v.view(|v| Ok(klnmf::memory(v, rank, threads)))?, v.extra_bytes()),
     };
+    let extra = of_v + memory.beyond(solver.parse().map_err(from_library)?);
     Ok((memory.v, memory.factors, memory.workspace + extra, memory.total() + extra))
 }
 

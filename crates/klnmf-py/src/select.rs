@@ -4,14 +4,16 @@ use crate::data::{Lent, array, factor};
 use crate::error::{from_io, from_library};
 use crate::work::{self, Stop};
 use klnmf::Matrix;
-use klnmf_select::{Choice, ConsensusSettings, Error, FitSettings, Fits, Rank, RankSettings};
-use pyo3::exceptions::PyValueError;
+use klnmf_select::{Choice, ConsensusSettings, Error, FitSettings, Fits, Job, Rank, RankSettings};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::path::PathBuf;
 
-/// Seed, starts, tolerance, iteration limit, threads, folder: the settings of every fit.
-type With = (u64, usize, f64, usize, usize, Option<PathBuf>);
+/// Seed, starts, tolerance, iteration limit, threads, folder, and whether the fits are made elsewhere: the
+/// settings of every fit.
+type With = (u64, usize, f64, usize, usize, Option<PathBuf>, bool);
 /// The numbers of a rank, in the order of Python's table.
 type Row = (usize, f64, f64, usize, usize, [f64; 8]);
 
@@ -19,19 +21,34 @@ fn from_select(error: Error) -> PyErr {
     match error {
         Error::Library(error) => from_library(error),
         Error::File(error) => from_io(error),
+        Error::Incomplete { missing, .. } => {
+            MissingFits::new_err(missing.iter().map(Job::to_string).collect::<Vec<_>>())
+        }
         error => PyValueError::new_err(error.to_string()),
     }
 }
 
+create_exception!(_klnmf, MissingFits, PyException, "Fits that other processes must make first.");
+
 fn fits<'v>(v: Matrix<'v, f64>, how: &With, stop: &Stop) -> Result<Fits<'v>, Error> {
-    let (seed, starts, tol, max_iter, threads, folder) = how.clone();
+    let (seed, starts, tol, max_iter, threads, folder, elsewhere) = how.clone();
     let mut fits = Fits::in_memory(v)?;
     fits.settings = FitSettings { seed, starts, tol, max_iter, stop: Some(stop.clone()) };
     fits.threads = threads;
+    fits.worker = fits.worker.filter(|_| !elsewhere);
     match folder {
         Some(folder) => fits.in_folder(&folder),
         None => Ok(fits),
     }
+}
+
+/// Makes one fit, as a file in the folder.
+#[pyfunction]
+pub fn make_fit(py: Python<'_>, v: &Bound<'_, PyAny>, name: &str, how: With) -> PyResult<()> {
+    let (stop, job) = (Stop::default(), name.parse::<Job>().map_err(from_select)?);
+    let make = |v: Matrix<'_, f64>| fits(v, &how, &stop)?.get_here(&[job]).map(drop);
+    let (made, _) = Lent::<f64>::new(v)?.with(|v| work::run_quietly(py, &stop, || make(v)))?;
+    made.map_err(from_select)
 }
 
 /// The range, whether prediction still improves, whether V holds counts, rank, φ and size of the dispersion,

@@ -175,6 +175,31 @@ def test_independent_fits_are_tasks(client):
     assert same(found[0], klnmf.factorize(V, 2, seed=1)) and same(found[1], klnmf.factorize(V, 3))
 
 
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_the_fits_of_ranks_are_tasks(client, tmp_path, bootstrap):
+    V = matrix(True)[:60, :90]
+    settings = {"replicates": 3, "folds": 2, "starts": 2, "bootstrap": bootstrap}
+    alone = klnmf.rank(V, [3, 2], **settings, folder=tmp_path / "alone")
+    found = klnmf.rank(V, [3, 2], **settings, folder=tmp_path / "shared", client=client)
+    # A missing number is not equal to itself.
+    assert np.array_equal(alone.table.tolist(), found.table.tolist(), equal_nan=True)
+    files = [
+        {path.name: path.read_bytes() for path in sorted((tmp_path / name).rglob("*.*"))}
+        for name in ("alone", "shared")
+    ]
+    assert len(files[0]) >= 11 and files[0] == files[1]
+
+
+def test_the_fits_of_a_consensus_are_tasks(client):
+    V = matrix()[:60, :90]
+    alone = klnmf.consensus(V, 3, replicates=5)
+    found = klnmf.consensus(V, 3, replicates=5, client=client)
+    assert np.array_equal(alone.W, found.W) and np.array_equal(alone.H, found.H)
+    with pytest.raises(ValueError, match=r"V\[2, 3\] = -1"):
+        V[2, 3] = -1
+        klnmf.consensus(V, 3, replicates=5, client=client)
+
+
 def test_the_estimator_follows_dask_ml(client):
     X = np.ascontiguousarray(matrix().T)
     lazy = da.from_array(X, chunks=(100, 150))

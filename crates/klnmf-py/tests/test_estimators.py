@@ -161,10 +161,20 @@ def test_names_and_output(X, make):
     frame = pd.DataFrame(X, columns=[f"gene{i}" for i in range(60)], index=[f"cell{i}" for i in range(90)])
     model = make(3, random_state=0).set_output(transform="pandas").fit(frame)
     assert model.feature_names_in_.tolist() == frame.columns.tolist()
-    name = make.__name__.lower()
-    assert model.get_feature_names_out().tolist() == [f"{name}{i}" for i in range(3)]
+    names = [f"{'topic' if make is TopicModel else 'part'}{i}" for i in (1, 2, 3)]
+    assert model.get_feature_names_out().tolist() == names
     out = model.transform(frame)
-    assert out.index.equals(frame.index) and out.columns.tolist() == [f"{name}{i}" for i in range(3)]
+    assert out.index.equals(frame.index) and out.columns.tolist() == names
+
+
+def test_score_is_minus_the_divergence_of_a_sample(X):
+    model = KLNMF(3, random_state=0).fit(X[:60])
+    rest = X[60:]
+    W = model.transform(rest) @ model.components_
+    logs = np.where(rest > 0, rest * np.log(np.where(rest > 0, rest, 1) / W), 0)
+    assert model.score(rest) == pytest.approx(-(logs - rest + W).sum() / len(rest), rel=1e-6)
+    search = GridSearchCV(KLNMF(random_state=0), {"n_components": [1, 4]}, cv=3).fit(X)
+    assert search.best_params_ == {"n_components": 4} and search.best_score_ < 0
 
 
 def test_random_state(X):

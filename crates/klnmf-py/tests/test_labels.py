@@ -64,12 +64,15 @@ def test_frames_of_results(V):
     W, H = model.to_frames()
     np.testing.assert_array_equal(W.loc["gene7"], model.W[7])
     np.testing.assert_array_equal(H["cell5"], model.H[:, 5])
+    assert W.columns.tolist() == H.index.tolist() == ["part1", "part2", "part3"]
+    assert klnmf.decompose(V, W).parts.tolist() == ["part1", "part2", "part3"]
     parts = W.set_axis(["a", "b", "c"], axis=1)
     found = klnmf.decompose(V, parts)
     assert found.parts.tolist() == ["a", "b", "c"]
     W, H = found.to_frames()
     assert H.loc["b", "cell3"] == found.H[1, 3] and W.loc["gene2", "c"] == model.W[2, 2]
     topics, weights = klnmf.topics(V.T, 3, max_iter=20).to_frames()
+    assert topics.index.tolist() == weights.columns.tolist() == ["topic1", "topic2", "topic3"]
     assert topics.columns.tolist() == FEATURES.tolist() and weights.index.tolist() == SAMPLES.tolist()
     again = klnmf.factorize(V, init=model, max_iter=0)
     np.testing.assert_allclose(again.W, model.W)
@@ -147,7 +150,8 @@ def test_scikit_learn_names(V, make):
     X = V.T
     model = make(3, random_state=0).set_output(transform="pandas").fit(X)
     assert model.n_features_in_ == 60 and model.feature_names_in_.tolist() == FEATURES.tolist()
-    names = [f"{make.__name__.lower()}{k}" for k in range(3)]
+    what = "topic" if make is klnmf.TopicModel else "part"
+    names = [f"{what}{k}" for k in (1, 2, 3)]
     assert model.get_feature_names_out().tolist() == names
     out = model.transform(X)
     assert out.columns.tolist() == names and out.index.tolist() == SAMPLES.tolist()
@@ -177,6 +181,9 @@ def test_pictures_carry_the_labels(V):
     assert klnmf.plot.words(model, n=2).axes[0].get_yticklabels()[0].get_text() == best
     named = klnmf.decompose(V.iloc[:20], model.to_frames()[0].set_axis(["left", "right"], axis=1))
     assert klnmf.plot.bars(named).axes[1].get_ylabel() == "right"
+    assert klnmf.plot.bars(model).axes[1].get_ylabel() == "part2"
+    legend = klnmf.plot.structure(model).legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["part1", "part2"]
     assert klnmf.plot.words(named, n=2).axes[1].get_title() == "right"
 
 
@@ -195,6 +202,23 @@ def test_scikit_learns_init_is_meant_as_there(counts, storage):
             if "init" not in options:
                 how = "nndsvda" if options["n_components"] == 4 else "random"
                 np.testing.assert_array_equal(dense[0], factor(X, init=how, **options)[0])
+
+
+def test_errors_name_the_labels(V):
+    bad = V.astype(float)
+    bad.iloc[7, 5] = -1
+    where = r"V\[7, 5\] = -1 is negative .*; it is in row 'gene7', column 'cell5'"
+    W = np.ones((60, 2))
+    for work in (
+        lambda: klnmf.factorize(bad, 2),
+        lambda: klnmf.decompose(bad, W),
+        lambda: klnmf.Decomposer(W).decompose(bad),
+    ):
+        with pytest.raises(ValueError, match=where):
+            work()
+    with pytest.raises(ValueError) as caught:
+        klnmf.factorize(bad.to_numpy(), 2)
+    assert "it is in" not in str(caught.value)
 
 
 def test_a_column_of_names_is_an_error_that_names_it(V):

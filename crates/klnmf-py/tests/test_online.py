@@ -66,6 +66,8 @@ def test_the_same_bits_after_a_file_a_pickle_and_on_any_threads(V, tmp_path):
         np.testing.assert_array_equal(again.W, want)
     with pytest.raises(FileExistsError, match="overwrite"):
         half.save(path)
+    # What a killed program has left is removed.
+    (tmp_path / ".online.npz.klnmf-x7Qa2b").write_bytes(b"half")
     half.save(path, overwrite=True)
     assert [file.name for file in tmp_path.iterdir()] == ["online.npz"]
 

@@ -174,3 +174,24 @@ def test_memory_of_fit_is_within_the_formula():
     # X itself was there before, and the engine holds it once more; with a third one it were 2.5 times X.
     assert used < allowed
     assert used < 2 * v + factors
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_memory_of_a_stream_is_within_the_bound():
+    """The curvature of 20 000 rows takes more than all that other solvers need."""
+    code = """
+        import numpy as np, scipy.sparse as sp, klnmf
+        rng = np.random.default_rng(0)
+        places = np.arange(40_000) % 20_000, rng.integers(0, 100, 40_000)
+        V = sp.csc_matrix((np.ones(40_000), places), (20_000, 100))
+        peak = lambda: int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) * 1024
+        settings = {"solver": "stream", "tol": 0, "threads": 2}
+        klnmf.factorize(V[:100], 2, max_iter=1, **settings)
+        open("/proc/self/clear_refs", "w").write("5")
+        before = peak()
+        klnmf.factorize(V, 50, max_iter=4, **settings)
+        bounds = [klnmf.memory(V, 50, threads=2, solver=solver).total for solver in ("auto", "stream")]
+        print(peak() - before, *bounds)
+    """
+    used, others, stream = map(int, run(code).split())
+    assert others < used < stream, (used, others, stream)

@@ -54,7 +54,7 @@ pub(crate) fn map<T: Scalar>(h: &Mat<T>, parts: &[usize], names: Option<&[String
     for (row, k) in parts.iter().enumerate() {
         // Writing to a String cannot fail.
         let y = ROW * (row as f64 + 0.5) + 4.0;
-        let _ = write!(svg, "<text x=\"{}\" y=\"{y}\" text-anchor=\"end\">part {}</text>", LEFT - 6.0, k + 1);
+        let _ = write!(svg, "<text x=\"{}\" y=\"{y}\" text-anchor=\"end\">part{}</text>", LEFT - 6.0, k + 1);
     }
     let every = cols.div_ceil(LABELS).max(1);
     for column in (0..cols).step_by(every) {
@@ -107,7 +107,7 @@ mod tests {
     fn names_are_escaped_and_numbers_stand_for_them() {
         let h = Mat::from_rows(&[&[1.0, 2.0]]);
         let svg = map(&h, &[0], Some(&["<a>".into(), "b".into()]));
-        assert!(svg.contains("&lt;a&gt;") && !svg.contains("<a>") && svg.contains("part 1"));
+        assert!(svg.contains("&lt;a&gt;") && !svg.contains("<a>") && svg.contains("part1"));
         assert!(map(&h, &[0], None).contains(">0</text>"));
     }
 }

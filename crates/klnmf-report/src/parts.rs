@@ -79,10 +79,7 @@ impl<'a, T: Scalar> Parts<'a, T> {
                 let pixels: Vec<u8> = column.iter().map(|x| (255.0 * (1.0 - x / most)) as u8).collect();
                 let Some(png) = png(&pixels, side, side) else { return String::new() };
                 let data = base64(&png);
-                format!(
-                    "<img class=\"image\" alt=\"part {}\" src=\"data:image/png;base64,{data}\">",
-                    part + 1
-                )
+                format!("<img class=\"image\" alt=\"part{}\" src=\"data:image/png;base64,{data}\">", part + 1)
             }
             Kind::Bars => self.bars(part, &column, most),
             Kind::Rows => String::new(),
@@ -92,7 +89,7 @@ impl<'a, T: Scalar> Parts<'a, T> {
     fn bars(&self, part: usize, column: &[f64], most: f64) -> String {
         let step = WIDTH / column.len() as f64;
         let mut svg = format!(
-            "<svg class=\"bars\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"part {} as bars\">",
+            "<svg class=\"bars\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"part{} as bars\">",
             HEIGHT + 14.0,
             part + 1
         );

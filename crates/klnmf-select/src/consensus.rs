@@ -11,8 +11,7 @@
 use crate::Error;
 use crate::fit::Fit;
 use crate::fits::Fits;
-use crate::job::Job;
-use crate::rank::replicates;
+use crate::rank::{check_bootstrap, replicates};
 use crate::stability::{Clusters, Stability, cluster};
 use crate::thinning::are_counts;
 use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Matrix, Problem, Settings, Status};
@@ -79,11 +78,10 @@ pub fn consensus(fits: &Fits<'_>, settings: &ConsensusSettings) -> Result<Consen
     if settings.replicates == 0 {
         return Err(Error::Other("at least one replicate is needed".into()));
     }
-    if settings.bootstrap && !are_counts(fits.v) {
-        return Err(Error::Other("a bootstrap draws counts again, and V does not hold counts".into()));
+    let jobs = replicates(settings.rank, settings.replicates, settings.bootstrap);
+    if settings.bootstrap {
+        check_bootstrap(are_counts(fits.v))?;
     }
-    let job = |draw| Job { rank: settings.rank, draw };
-    let jobs: Vec<Job> = replicates(settings.replicates, settings.bootstrap).map(job).collect();
     let without_weights = |fit: Fit| Fit { h: Mat::zeros(0, 0), ..fit };
     let mut found = fits.get(&jobs)?.map(|fit| fit.map(without_weights)).collect::<Result<Vec<_>, _>>()?;
     if !settings.bootstrap {
@@ -94,17 +92,11 @@ pub fn consensus(fits: &Fits<'_>, settings: &ConsensusSettings) -> Result<Consen
 
 fn join(fits: &Fits<'_>, settings: &ConsensusSettings, found: Vec<Fit>) -> Result<Consensus, Error> {
     let parts: Vec<&Mat<f64>> = found.iter().map(|fit| &fit.w).collect();
-    let whole = cluster(&parts, |_, _| true)?;
-    let (clusters, left_out) = match settings.density {
-        None => (whole, 0),
-        Some(most) => {
-            let near: Vec<Vec<bool>> =
-                distances(&whole, &parts).iter().map(|of| of.iter().map(|d| *d <= most).collect()).collect();
-            let left_out = near.iter().flatten().filter(|near| !**near).count();
-            (cluster(&parts, |fit, part| near[fit][part])?, left_out)
-        }
-    };
-    let stability = clusters.stability();
+    let mut clusters = cluster(&parts, |_, _| true)?;
+    if let Some(most) = settings.density {
+        let distances = distances(&clusters, &parts);
+        clusters = cluster(&parts, |fit, part| distances[fit][part] <= most)?;
+    }
     let filled: Vec<usize> =
         (0..clusters.count()).filter(|c| clusters.members(*c).next().is_some()).collect();
     if filled.is_empty() {
@@ -114,15 +106,18 @@ fn join(fits: &Fits<'_>, settings: &ConsensusSettings, found: Vec<Fit>) -> Resul
     let shares = weights.h.row_sums();
     let mut order: Vec<usize> = (0..filled.len()).collect();
     order.sort_by(|a, b| shares[*b].total_cmp(&shares[*a]));
+    let stability = clusters.stability();
     let of = |values: &[f64]| order.iter().map(|k| values[filled[*k]]).collect();
+    let members: Vec<Vec<_>> = order.iter().map(|k| clusters.members(filled[*k]).collect()).collect();
+    let all: usize = parts.iter().map(|w| w.cols()).sum();
     Ok(Consensus {
         w: Mat::from_fn(w.rows(), order.len(), |i, k| w[(i, order[k])]),
         h: Mat::from_fn(order.len(), fits.v.cols(), |k, j| weights.h[(order[k], j)]),
         divergence: weights.divergence(),
         gaps: weights.columns.iter().map(|column| column.gap).collect(),
-        members: order.iter().map(|k| clusters.members(filled[*k]).collect()).collect(),
+        left_out: all - members.iter().map(Vec::len).sum::<usize>(),
+        members,
         stability: Stability { cosines: of(&stability.cosines), silhouettes: of(&stability.silhouettes) },
-        left_out,
         fits: found,
     })
 }
@@ -135,11 +130,11 @@ fn weigh(
     w: Mat<f64>,
 ) -> Result<(Mat<f64>, Decomposition<f64>), Error> {
     let (stop, all) = (fits.settings.stop.clone(), with.replicates);
-    let unless_stopped = |status| match status {
+    let of_h = DecomposeSettings { stop: stop.clone(), ..DecomposeSettings::default() };
+    let unless_stopped = |status: Status| match status {
         Status::Stopped => Err(Error::Stopped { done: all, all }),
         _ => Ok(()),
     };
-    let of_h = DecomposeSettings { stop: stop.clone(), ..DecomposeSettings::default() };
     let weights = |w: &Mat<f64>| -> Result<_, Error> {
         let weights = Decomposer::new(w, fits.threads)?.decompose(fits.v, &of_h)?;
         unless_stopped(weights.status)?;
@@ -164,19 +159,13 @@ fn medians(v: Matrix<'_, f64>, parts: &[&Mat<f64>], clusters: &Clusters, filled:
     let (rows, total) = (v.row_sums(), v.sum().max(f64::MIN_POSITIVE));
     let mut w = Mat::zeros(v.rows(), filled.len());
     for i in 0..v.rows() {
-        let row: Vec<Vec<f64>> = filled
-            .iter()
-            .map(|c| clusters.members(*c).map(|(fit, part)| parts[fit][(i, part)]).collect())
-            .collect();
-        let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-        let mut chosen: Vec<f64> = row.iter().map(|values| median(values.clone())).collect();
-        if rows[i] > 0.0 && chosen.iter().all(|x| *x == 0.0) {
-            chosen = row.iter().map(mean).collect();
-        }
-        let lost = rows[i] > 0.0 && chosen.iter().all(|x| *x == 0.0);
-        for (k, x) in chosen.into_iter().enumerate() {
-            w[(i, k)] = if lost { TRACE * rows[i] / total } else { x };
-        }
+        let of_cluster = |c: &usize| clusters.members(*c).map(|(fit, part)| parts[fit][(i, part)]).collect();
+        let members: Vec<Vec<f64>> = filled.iter().map(of_cluster).collect();
+        let centres = [median, mean].map(|centre| members.iter().map(|x| centre(x)).collect::<Vec<f64>>());
+        let fits_v = |row: &Vec<f64>| rows[i] == 0.0 || row.iter().any(|x| *x > 0.0);
+        let trace = || vec![TRACE * rows[i] / total; filled.len()];
+        let row = centres.into_iter().find(fits_v).unwrap_or_else(trace);
+        row.into_iter().enumerate().for_each(|(k, x)| w[(i, k)] = x);
     }
     for k in 0..w.cols() {
         let sum: f64 = w.col(k).iter().sum();
@@ -187,7 +176,12 @@ fn medians(v: Matrix<'_, f64>, parts: &[&Mat<f64>], clusters: &Clusters, filled:
     w
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     let (low, high) = ((values.len() - 1) / 2, values.len() / 2);
     0.5 * (values[low] + values[high])

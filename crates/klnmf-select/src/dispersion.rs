@@ -5,8 +5,8 @@
 //!
 //! Σ (V−Λ)² / (Λ + Λ²/b) = df, and φ = Σ (V−Λ)²/Λ / df is 1 for Poisson counts.
 //!
-//! A fit of too high a rank follows the noise, and one of too low a rank misses what is not noise. So the size
-//! is measured at the rank that Akaike's criterion chooses by the negative binomial likelihood.
+//! A fit of too high a rank follows the noise, and one of too low a rank misses what is not noise. So the
+//! size is measured at the rank that Akaike's criterion chooses by the negative binomial likelihood.
 
 use klnmf::{Mat, Matrix, Order};
 

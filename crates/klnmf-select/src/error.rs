@@ -1,5 +1,7 @@
 //! Errors.
 
+use crate::Job;
+
 /// Why fits could not be made, kept or compared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -14,10 +16,10 @@ pub enum Error {
     #[error("{0}")]
     Other(String),
     /// Other processes have not yet made their fits.
-    #[error("{missing} of {all} fits are missing: other workers make them")]
+    #[error("{} of {all} fits are missing: other workers make them", missing.len())]
     Incomplete {
-        /// Fits that are missing.
-        missing: usize,
+        /// The fits that are missing, the longest first.
+        missing: Vec<Job>,
         /// Fits in all.
         all: usize,
     },

@@ -56,8 +56,8 @@ pub struct Fit {
 }
 
 impl Job {
-    /// Computes the fit. The result depends on V, the job and the settings only. `whole` is V, prepared on the
-    /// threads that are to be used.
+    /// Computes the fit. The result depends on V, the job and the settings only. `whole` is V, prepared on
+    /// the threads that are to be used.
     pub fn run(
         &self,
         v: Matrix<'_, f64>,

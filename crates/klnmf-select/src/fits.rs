@@ -15,9 +15,10 @@ use std::collections::HashMap;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The share of one process among several: every `of`-th fit, beginning with the one numbered `number`, from 0.
+/// The share of one process among several: every `of`-th fit, beginning with the one numbered `number`, from
+/// 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Worker {
     /// The number of this process, from 0.
@@ -26,17 +27,17 @@ pub struct Worker {
     pub of: usize,
 }
 
-/// How far the work has come. The work of a fit is taken to be in proportion to its rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An amount of work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Fits that are done, and all.
-    pub fits: (usize, usize),
-    /// The sum of their ranks, and of all.
-    pub work: (usize, usize),
+    /// Fits.
+    pub fits: usize,
+    /// Their work, which is taken to be in proportion to their ranks.
+    pub work: usize,
 }
 
-/// Receives the progress, from any thread.
-type Watch<'v> = Box<dyn Fn(Progress) + Sync + 'v>;
+/// Receives what is done and all that is to be done, from any thread.
+type Watch<'v> = Box<dyn Fn(Progress, Progress) + Sync + 'v>;
 
 /// The fits of V, in a folder or in memory.
 pub struct Fits<'v> {
@@ -46,8 +47,8 @@ pub struct Fits<'v> {
     pub settings: FitSettings,
     /// Threads; 0 for one per core.
     pub threads: usize,
-    /// The share of this process.
-    pub worker: Worker,
+    /// The share of this process; `None` if other processes make all fits.
+    pub worker: Option<Worker>,
     /// Called after every fit.
     pub watch: Watch<'v>,
     folder: Option<PathBuf>,
@@ -67,8 +68,8 @@ impl<'v> Fits<'v> {
             v,
             settings: FitSettings::default(),
             threads: 0,
-            worker: Worker { number: 0, of: 1 },
-            watch: Box::new(|_| ()),
+            worker: Some(Worker { number: 0, of: 1 }),
+            watch: Box::new(|_, _| ()),
             folder: None,
             kept: Mutex::default(),
         })
@@ -97,32 +98,42 @@ impl<'v> Fits<'v> {
         Ok(Self { folder: Some(fits), ..self })
     }
 
-    /// All of these fits. Those that are missing are made; with several processes, the share of this one. Each
-    /// is read when the iterator comes to it, so that the caller decides how many are in memory.
+    /// All of these fits. Those that are missing are made; with several processes, the share of this one.
+    /// Each is read when the iterator comes to it, so that the caller decides how many are in memory.
     pub fn get(&self, jobs: &[Job]) -> Result<impl Iterator<Item = Result<Fit, Error>>, Error> {
-        let mine = jobs.iter().enumerate().filter(|(at, _)| at % self.worker.of == self.worker.number);
-        self.make(mine.map(|(_, job)| *job).collect())?;
-        match jobs.iter().filter(|job| !self.has(job)).count() {
-            0 => Ok(jobs.iter().map(|job| self.read(job))),
+        let mine = |at: &usize| self.worker.is_some_and(|worker| at % worker.of == worker.number);
+        self.make(&(0..jobs.len()).filter(mine).map(|at| jobs[at]).collect::<Vec<_>>())?;
+        self.read_all(jobs)
+    }
+
+    /// The same, but every process makes all that are missing, whatever its share is.
+    pub fn get_here(&self, jobs: &[Job]) -> Result<impl Iterator<Item = Result<Fit, Error>>, Error> {
+        if self.worker.is_some() {
+            self.make(jobs)?;
+        }
+        self.read_all(jobs)
+    }
+
+    fn read_all(&self, jobs: &[Job]) -> Result<impl Iterator<Item = Result<Fit, Error>>, Error> {
+        match self.missing(jobs) {
+            missing if missing.is_empty() => Ok(jobs.iter().map(|job| self.read(job))),
             missing => Err(Error::Incomplete { missing, all: jobs.len() }),
         }
     }
 
-    /// All of these fits, of which all that are missing are made here, whatever the share of this process is.
-    pub fn get_here(&self, jobs: &[Job]) -> Result<impl Iterator<Item = Result<Fit, Error>>, Error> {
-        self.make(jobs.to_vec())?;
-        Ok(jobs.iter().map(|job| self.read(job)))
+    /// The fits that are missing, the longest first, so that no thread is left with a long one at the end.
+    fn missing(&self, jobs: &[Job]) -> Vec<Job> {
+        let mut missing: Vec<Job> = jobs.iter().filter(|job| !self.has(job)).copied().collect();
+        missing.sort_by_key(|job| std::cmp::Reverse(job.rank));
+        missing
     }
 
     /// Makes the fits that are missing.
-    fn make(&self, mut jobs: Vec<Job>) -> Result<(), Error> {
-        jobs.retain(|job| !self.has(job));
-        // The longest first, so that no thread is left with a long one at the end.
-        jobs.sort_by_key(|job| std::cmp::Reverse(job.rank));
-        if jobs.is_empty() { Ok(()) } else { self.run(&jobs) }
-    }
-
-    fn run(&self, jobs: &[Job]) -> Result<(), Error> {
+    fn make(&self, jobs: &[Job]) -> Result<(), Error> {
+        let jobs = self.missing(jobs);
+        if jobs.is_empty() {
+            return Ok(());
+        }
         let threads = if self.threads > 0 {
             self.threads
         } else {
@@ -132,29 +143,29 @@ impl<'v> Fits<'v> {
         let pools = (0..at_once).map(|_| pool(threads / at_once)).collect::<Result<Vec<_>, Error>>()?;
         // Prepared inside a pool, so that it uses the threads of whoever works with it.
         let whole = pools[0].install(|| Problem::new(self.v, 0))?;
-        let (next, failed, done) = (AtomicUsize::new(0), Mutex::new(None), Mutex::new((0, 0)));
+        let all = Progress { fits: jobs.len(), work: jobs.iter().map(|job| job.rank).sum() };
+        let (next, outcome) = (AtomicUsize::new(0), Mutex::new((Progress::default(), Ok(()))));
         let work = |pool: &ThreadPool| {
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let kept =
-                    pool.install(|| job.run(self.v, &whole, &self.settings)).and_then(|fit| self.keep(fit));
-                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                let fit = pool.install(|| job.run(self.v, &whole, &self.settings));
+                let kept = fit.and_then(|fit| self.keep(fit));
+                let (done, result) = &mut *lock(&outcome);
                 if let Err(why) = kept {
+                    // The other threads end, too.
                     next.store(jobs.len(), Ordering::Relaxed);
-                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+                    *result = std::mem::replace(result, Ok(())).and(Err(why));
                     return;
                 }
-                *done = (done.0 + 1, done.1 + job.rank);
-                let all = jobs.iter().map(|job| job.rank).sum();
-                (self.watch)(Progress { fits: (done.0, jobs.len()), work: (done.1, all) });
+                *done = Progress { fits: done.fits + 1, work: done.work + job.rank };
+                (self.watch)(*done, all);
             }
         };
         std::thread::scope(|scope| pools.iter().for_each(|pool| drop(scope.spawn(|| work(pool)))));
-        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner).0;
-        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(Error::Stopped { .. }) => Err(Error::Stopped { done, all: jobs.len() }),
-            Some(why) => Err(why),
-            None => Ok(()),
-        }
+        let (done, result) = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result.map_err(|why| match why {
+            Error::Stopped { .. } => Error::Stopped { done: done.fits, all: all.fits },
+            why => why,
+        })
     }
 
     fn file(&self, job: &Job) -> Option<PathBuf> {
@@ -164,24 +175,20 @@ impl<'v> Fits<'v> {
     fn has(&self, job: &Job) -> bool {
         match self.file(job) {
             Some(file) => file.exists(),
-            None => self.kept().contains_key(&job.to_string()),
+            None => lock(&self.kept).contains_key(&job.to_string()),
         }
-    }
-
-    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<String, Fit>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn keep(&self, fit: Fit) -> Result<(), Error> {
         match self.file(&fit.job) {
             Some(file) => klnmf_io::write_model(Target::new(&file, true), &fit.to_model())?,
-            None => drop(self.kept().insert(fit.job.to_string(), without_factors(fit))),
+            None => drop(lock(&self.kept).insert(fit.job.to_string(), without_factors(fit))),
         }
         Ok(())
     }
 
     fn read(&self, job: &Job) -> Result<Fit, Error> {
-        let Some(file) = self.file(job) else { return Ok(self.kept()[&job.to_string()].clone()) };
+        let Some(file) = self.file(job) else { return Ok(lock(&self.kept)[&job.to_string()].clone()) };
         let fit = Fit::from_model(klnmf_io::read_model(&file)?).filter(|fit| fit.job == *job);
         let broken = || Error::Other(format!("{} does not hold the fit {job}: remove it", file.display()));
         fit.map(without_factors).ok_or_else(broken)
@@ -210,6 +217,11 @@ fn without_factors(fit: Fit) -> Fit {
         Draw::Fold(..) => Fit { w: Mat::zeros(0, 0), h: Mat::zeros(0, 0), ..fit },
         _ => fit,
     }
+}
+
+/// A thread that panicked ends the program anyway.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn pool(threads: usize) -> Result<ThreadPool, Error> {

@@ -58,9 +58,9 @@ impl Stream {
         successes + self.few(n, p)
     }
 
-    /// The same for a few trials, exactly and with about 2·n random bits: every trial compares a random number
-    /// with p, binary digit by binary digit, and all trials that are still equal draw their next digits at
-    /// once.
+    /// The same for a few trials, exactly and with about 2·n random bits: every trial compares a random
+    /// number with p, binary digit by binary digit, and all trials that are still equal draw their next
+    /// digits at once.
     fn few(&mut self, n: u64, mut p: f64) -> u64 {
         if p >= 1.0 {
             return n;

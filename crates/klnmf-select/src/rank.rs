@@ -37,7 +37,7 @@ pub struct RankRow {
     pub rank: usize,
     /// The best fit of V itself.
     pub fit: Fit,
-    /// The number of fits of this rank, folds included, and of those that have not converged.
+    /// The number of fits of this rank, folds included.
     pub fits: usize,
     /// Fits that have not converged.
     pub unconverged: usize,
@@ -91,8 +91,8 @@ pub fn rank(fits: &Fits<'_>, settings: &RankSettings) -> Result<Rank, Error> {
     }
     ranks.iter().try_for_each(|rank| klnmf::check_rank(fits.v, *rank))?;
     let counts = are_counts(fits.v);
-    if settings.bootstrap && !counts {
-        return Err(Error::Other("a bootstrap draws counts again, and V does not hold counts".into()));
+    if settings.bootstrap {
+        check_bootstrap(counts)?;
     }
     let thin = counts && settings.folds >= 2;
     let dispersion = thin.then(|| measure(fits, &ranks)).transpose()?;
@@ -131,8 +131,7 @@ fn measure(fits: &Fits<'_>, ranks: &[usize]) -> Result<Dispersion, Error> {
     let measured = fits.get_here(&jobs)?.map(measure).collect::<Result<Vec<_>, _>>()?.into_iter();
     // A criterion that is not finite says nothing.
     let criterion = |d: &Dispersion| if d.criterion.is_finite() { d.criterion } else { f64::INFINITY };
-    let best = measured.min_by(|a, b| criterion(a).total_cmp(&criterion(b)));
-    best.ok_or_else(|| Error::Other("at least one rank is needed".into()))
+    Ok(measured.min_by(|a, b| criterion(a).total_cmp(&criterion(b))).expect("there is a rank"))
 }
 
 /// The ways to split the counts: always as Poisson, and with their own size if they are over-dispersed. Three
@@ -146,14 +145,22 @@ fn splits(dispersion: Option<Dispersion>, folds: usize) -> Vec<Split> {
 
 /// The fits of a rank: replicates, then folds.
 fn of_rank(rank: usize, settings: &RankSettings, splits: &[Split]) -> Vec<Job> {
-    let replicates = replicates(settings.replicates, settings.bootstrap);
+    let mut jobs = replicates(rank, settings.replicates, settings.bootstrap);
     let folds = splits.iter().flat_map(|split| (0..split.folds).map(|fold| Draw::Fold(fold, *split)));
-    replicates.chain(folds).map(|draw| Job { rank, draw }).collect()
+    jobs.extend(folds.map(|draw| Job { rank, draw }));
+    jobs
 }
 
-/// The data of the replicates: V from several starts, or V and bootstraps of it.
-pub fn replicates(count: usize, bootstrap: bool) -> impl Iterator<Item = Draw> {
-    (0..count as u64).map(move |k| if bootstrap && k > 0 { Draw::Bootstrap(k) } else { Draw::Start(k) })
+/// The replicates of a rank: V from several starts, or V and bootstraps of it.
+pub fn replicates(rank: usize, count: usize, bootstrap: bool) -> Vec<Job> {
+    let draw = |k| if bootstrap && k > 0 { Draw::Bootstrap(k) } else { Draw::Start(k) };
+    (0..count as u64).map(|k| Job { rank, draw: draw(k) }).collect()
+}
+
+/// Fails if V does not hold counts.
+pub fn check_bootstrap(counts: bool) -> Result<(), Error> {
+    let why = "a bootstrap draws counts again, and V does not hold counts";
+    if counts { Ok(()) } else { Err(Error::Other(why.into())) }
 }
 
 fn sum_of_folds(folds: &[Fit]) -> Vec<f64> {

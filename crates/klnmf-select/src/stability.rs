@@ -1,8 +1,8 @@
 //! How alike the parts of several fits of one rank are.
 //!
-//! The parts are grouped into r clusters with one part of every fit in each: each fit is assigned to the means
-//! of the clusters, one to one and with the largest sum of cosines, and the means are computed again, until
-//! nothing changes. The first fit gives the first means.
+//! The parts are grouped into r clusters with one part of every fit in each: each fit is assigned to the
+//! means of the clusters, one to one and with the largest sum of cosines, and the means are computed again,
+//! until nothing changes. The first fit gives the first means.
 
 use crate::Error;
 use klnmf::{Mat, assign, cosines};

@@ -95,8 +95,8 @@ impl Corpus {
 }
 
 impl CountOptions {
-    /// Selects the rows of a matrix of counts (words × documents) whose words pass the rules. Also returns how
-    /// many do not.
+    /// Selects the rows of a matrix of counts (words × documents) whose words pass the rules. Also returns
+    /// how many do not.
     pub fn select<'a>(
         &self,
         counts: impl Into<Matrix<'a, f64>>,

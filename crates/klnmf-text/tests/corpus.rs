@@ -54,7 +54,8 @@ fn every_rule_drops_its_words() {
 
 #[test]
 fn shares_are_of_all_documents() {
-    // Word k occurs in k of 100 documents; 0.07 · 100 is a bit above 7 in floating point, and 0.29 · 100 below 29.
+    // Word k occurs in k of 100 documents; 0.07 · 100 is a bit above 7 in floating point, and 0.29 · 100
+    // below 29.
     let texts: Vec<String> =
         (0..100).map(|at| (at + 1..=100).map(|word| format!("w{word:03} ")).collect()).collect();
     let documents = documents(&texts);

@@ -148,7 +148,8 @@ fn what_cannot_be_parted() {
     assert!(message(hold_out(&counts(f64::NAN), 0.5, 0)).contains("not a finite number"));
 }
 
-/// A draw for each of so many occurrences would never end; mean and spread are those of the draws all the same.
+/// A draw for each of so many occurrences would never end; mean and spread are those of the draws all the
+/// same.
 #[test]
 fn large_counts_are_parted_at_once() {
     let (train, held) = hold_out(&Sparse::from_dense(&Mat::from_rows(&[&[1e300]])), 0.25, 0).unwrap();

@@ -1,9 +1,9 @@
 //! Factorisations on several processes, to the same bits as in one.
 //!
-//! Every process holds some columns of V and some rows of V as [pieces](crate::worker), cut at multiples of 64.
-//! Both half-steps then consist of independent columns, and only the fixed factor moves between processes.
-//! [`Run`] decides here what to do next, from sums alone. Factors are [handles](Handle) to values elsewhere
-//! that never change, so that going back to an earlier point means using an earlier handle again.
+//! Every process holds some columns of V and some rows of V as [pieces](crate::worker), cut at multiples of
+//! 64. Both half-steps then consist of independent columns, and only the fixed factor moves between
+//! processes. [`Run`] decides here what to do next, from sums alone. Factors are [handles](Handle) to values
+//! elsewhere that never change, so that going back to an earlier point means using an earlier handle again.
 //!
 //! [`Cluster`] is the interface to the processes. The Python package implements it for Dask and for MPI.
 

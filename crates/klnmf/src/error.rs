@@ -123,6 +123,19 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The entry of V that is wrong, if it is a single one.
+    pub fn entry(&self) -> Option<Entry> {
+        match self {
+            Error::Negative(entry)
+            | Error::NotFinite(entry)
+            | Error::ZeroRow(entry)
+            | Error::InfiniteStart(entry) => Some(*entry),
+            _ => None,
+        }
+    }
+}
+
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

@@ -47,9 +47,9 @@ pub struct Settings {
     /// The kind of start.
     pub init: Init,
     /// The number of starts, of which the best is kept; their seeds are `seed`, `seed` + 1 and so on. The
-    /// first one runs to its end, so the result is never worse than that of one start. Most others are stopped
-    /// early: all together take about twice the work of the first, and more than 2.5 times only if another
-    /// turns out lower. Every start needs memory for its own factors.
+    /// first one runs to its end, so the result is never worse than that of one start. Most others are
+    /// stopped early: all together take about twice the work of the first, and more than 2.5 times only if
+    /// another turns out lower. Every start needs memory for its own factors.
     pub starts: usize,
     /// Seed of the random start. The same seed gives the same bits on any number of threads.
     pub seed: u64,

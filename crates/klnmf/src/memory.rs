@@ -1,13 +1,13 @@
 //! The memory of a factorisation, known before it starts.
 
 use crate::block::workspace_bytes;
-use crate::{Matrix, Scalar};
+use crate::solver::stream::more_bytes;
+use crate::{Matrix, Scalar, Solver};
 
 /// Bytes of workspace that do not depend on the data: tables, stacks, the program itself.
 const FIXED: u128 = 64 << 20;
 
-/// Upper bound of the memory of [`factorize`](crate::factorize), for all solvers except those for dense data
-/// only; see [`memory`].
+/// Upper bound of the memory of [`factorize`](crate::factorize); see [`memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Memory {
@@ -19,6 +19,8 @@ pub struct Memory {
     /// 64 MiB; the workspace of each thread (a few columns of V, with their rows of W or H if V is sparse);
     /// and twice, for every row and column of V, 48 bytes and the padding of the rank to whole registers.
     pub workspace: u128,
+    /// What `stream` needs beyond that.
+    stream: u128,
 }
 
 impl Memory {
@@ -60,12 +62,25 @@ impl Memory {
             v,
             factors: lines * rank as u128 * size_of::<T>() as u128,
             workspace: FIXED + threads as u128 * per_thread + (48 + padding) * lines,
+            stream: more_bytes::<T>(v, (n, m), rank),
         }
     }
 
-    /// 2·V + 12·(W + H) + workspace.
+    /// 2·V + 12·(W + H) + workspace, which suffices for most solvers.
     pub fn total(&self) -> u128 {
         2 * self.v + 12 * self.factors + self.workspace
+    }
+
+    /// What this solver needs beyond the [`total`](Memory::total). Those for dense data only keep two more n
+    /// × m matrices. `stream` keeps the curvature of every row of W, in up to 512 MiB or ten numbers for
+    /// every four weights if that is more, and copies of a batch of columns, for which 6·V/100 is counted; in
+    /// V with less than 800 columns it is more.
+    pub fn beyond(&self, solver: Solver) -> u128 {
+        match solver {
+            Solver::Stream => self.stream,
+            _ if solver.spec().dense_only => 2 * self.v,
+            _ => 0,
+        }
     }
 }
 
@@ -73,8 +88,7 @@ impl Memory {
 ///
 /// 2·(bytes of V) + 12·(bytes of W and H) + workspace.
 ///
-/// The solvers for dense data only (`admm`, `admm-authors`, `fpa-authors`, `fpa-printed`) keep two more n × m
-/// matrices, and `stream` may need 512 MiB more. [`Init::Nndsvd`](crate::Init::Nndsvd) temporarily needs memory
+/// Some solvers need [more](Memory::beyond). [`Init::Nndsvd`](crate::Init::Nndsvd) temporarily needs memory
 /// of its own; see there.
 ///
 /// ```

@@ -7,9 +7,9 @@
 //! * S ← (1 − γ)·S + γ·A/m_b, and the same for v, the shares of the features in V;
 //! * W is S with its columns scaled to sum 1.
 //!
-//! γ = (t + 1)^−0.6 for block t, or [`OnlineSettings::forgetting`] if that is larger. This is online EM (Cappé &
-//! Moulines 2009; Lefèvre, Bach & Févotte 2011). No entry of S falls below 10⁻⁹·v, because a zero could not grow
-//! again. A feature that occurs for the first time gets random shares of its mass.
+//! γ = (t + 1)^−0.6 for block t, or [`OnlineSettings::forgetting`] if that is larger. This is online EM
+//! (Cappé & Moulines 2009; Lefèvre, Bach & Févotte 2011). No entry of S falls below 10⁻⁹·v, because a zero
+//! could not grow again. A feature that occurs for the first time gets random shares of its mass.
 
 use crate::error::require;
 use crate::matrix::Matrix;
@@ -184,7 +184,7 @@ impl Online {
         let mut columns = vec![Column::default(); v.rows()];
         half_step("mu", v.transpose(), h, &mut wt, &mut columns, (1, 0, false), 0)?;
         let OnlineState { blocks, parts, features } = &mut self.state;
-        *blocks += 1;
+        *blocks = blocks.saturating_add(1);
         let rate = (*blocks as f64).powf(DECAY).max(self.settings.forgetting);
         let (mass, scales) = (sums.iter().sum::<f64>(), h.row_sums());
         for (i, (feature, sum)) in features.iter_mut().zip(sums).enumerate() {

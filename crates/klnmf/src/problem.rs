@@ -63,7 +63,8 @@ impl<'v, T: Scalar> Problem<'v, T> {
         Ok(Self { pool, halves, sum, nonzero, failure: Failure::default(), precision: PhantomData })
     }
 
-    /// A problem whose V is outside memory, by columns and by rows. The results have the same bits as in memory.
+    /// A problem whose V is outside memory, by columns and by rows. The results have the same bits as in
+    /// memory.
     ///
     /// Both are read once here, to check and to sum them. If a later reading fails, the work ends with
     /// [`Error::Unreadable`]; a caller of [`Problem::run`] asks [`Problem::check`].

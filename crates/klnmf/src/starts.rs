@@ -11,6 +11,7 @@
 use crate::factorize::{Settings, Solution, Status};
 use crate::problem::Problem;
 use crate::run::Run;
+use crate::solver::WARM_UP;
 use crate::{Init, Result, Scalar, Solver};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
@@ -28,9 +29,8 @@ const ENOUGH: f64 = 0.5;
 /// A run is stopped if its divergence would stay above the best end even after it fell by this share of what
 /// it fell in the later half of its iterations.
 const HOPE: f64 = 0.5;
-/// The iterations of the warm-up of `auto` and `newton`, and their work relative to later ones, measured. A
-/// certificate takes as much work as one of them.
-const WARM_UP: f64 = 10.0;
+/// The work of an iteration of the warm-up of `auto` and `newton`, and of a certificate, relative to a later
+/// iteration. Measured.
 const CHEAP: f64 = 0.25;
 
 /// How far one of several starts came.
@@ -76,68 +76,98 @@ pub fn best<T: Scalar>(
         init: Init::Random,
         ..settings.clone()
     };
-    let mut starts = vec![Start::of(settings.seed, &first)];
-    let mut best = challenge(problem, first, &quiet, &mut starts)?;
+    let warms_up = matches!(settings.solver, Solver::Auto | Solver::Newton);
+    let work = Work { cheap: if warms_up { WARM_UP as f64 } else { 0.0 } };
+    let starts = vec![Start::of(settings.seed, &first)];
+    let one = work.of(first.info.iteration);
+    let mut contest = Contest { problem, settings: &quiet, work, one, left: OTHERS * one, starts };
+    let rivals = contest.begin(first.h.rows())?;
+    let rivals = contest.race(rivals);
+    let mut best = contest.finish(rivals, first)?;
     best.info.seconds = spent + begun.elapsed().as_secs_f64();
-    starts.sort_by_key(|start| start.seed.wrapping_sub(settings.seed));
-    best.starts = starts;
+    best.starts = contest.starts;
+    best.starts.sort_by_key(|start| start.seed.wrapping_sub(settings.seed));
     if settings.stopped() {
         best.status = Status::Stopped;
     }
     problem.check().map(|()| best)
 }
 
-/// Lets the other starts race, and runs the last of them to their ends.
-fn challenge<T: Scalar>(
-    problem: &Problem<'_, T>,
-    first: Solution<T>,
-    settings: &Settings,
-    starts: &mut Vec<Start>,
-) -> Result<Solution<T>> {
-    let warms_up = matches!(settings.solver, Solver::Auto | Solver::Newton);
-    let unit = Work { cheap: if warms_up { WARM_UP } else { 0.0 } };
-    let (rank, one) = (first.h.rows(), unit.of(first.info.iteration));
-    let begin = |number: usize| -> Result<(u64, Run<'_, T>)> {
-        let seed = settings.seed.wrapping_add(number as u64);
-        let (w, h) = problem.init(rank, &Settings { seed, ..settings.clone() })?;
-        Ok((seed, problem.run(w, h, settings)?.sort_from(0)))
-    };
-    let mut rivals = (1..settings.starts).map(begin).collect::<Result<Vec<_>>>()?;
-    let mut left = OTHERS * one - CHEAP * rivals.len() as f64;
-    let rounds = std::iter::successors(Some(rivals.len()), |n| Some(n / 2)).take_while(|n| *n > LAST).count();
-    let mut raced = 0.0;
-    while rivals.len() > LAST {
-        raced += RACE * one / (rounds * rivals.len()) as f64;
-        let until = unit.iterations(raced).max(1);
-        // One thread for each start, as long as there are enough of them.
-        problem.pool.run(|| rivals.par_iter_mut().for_each(|(_, run)| run.advance_to(until)));
-        rivals.sort_by(|(_, a), (_, b)| a.info().divergence.total_cmp(&b.info().divergence));
-        left -= CHEAP * rivals.len() as f64;
-        for (seed, run) in rivals.drain((rivals.len() / 2).max(LAST)..) {
-            left -= unit.of(run.iterations());
-            starts.push(Start::stopped(seed, &run));
-        }
-    }
-    left -= rivals.iter().map(|(_, run)| unit.of(run.iterations())).sum::<f64>();
-    let mut best = first;
-    for (seed, run) in rivals {
-        if left < ENOUGH * one && run.ended().is_none() {
-            starts.push(Start::stopped(seed, &run));
-            continue;
-        }
-        let done = unit.of(run.iterations());
-        let found = to_end(run, unit.iterations(done + left.max(0.0)), best.info.divergence)?;
-        left -= unit.of(found.info.iteration) - done;
-        let start = Start::of(seed, &found);
-        starts.push(start);
-        if start.finished && start.divergence < best.info.divergence {
-            best = found;
-        }
-    }
-    Ok(best)
+/// A start and its seed.
+type Rival<'a, T> = (u64, Run<'a, T>);
+
+/// The other starts against the first one.
+struct Contest<'a, 'v, T: Scalar> {
+    problem: &'a Problem<'v, T>,
+    settings: &'a Settings,
+    work: Work,
+    /// The work of the first start.
+    one: f64,
+    /// The work that is left for the others.
+    left: f64,
+    /// How far the starts came that were stopped or have ended.
+    starts: Vec<Start>,
 }
 
-/// Runs to the end, but not beyond so many iterations unless it is below `lowest`, and not if it will hardly
+impl<'a, T: Scalar> Contest<'a, '_, T> {
+    /// The other starts, each with its first certificate.
+    fn begin(&mut self, rank: usize) -> Result<Vec<Rival<'a, T>>> {
+        let (problem, settings) = (self.problem, self.settings);
+        let begin = |number: usize| -> Result<Rival<'a, T>> {
+            let seed = settings.seed.wrapping_add(number as u64);
+            let (w, h) = problem.init(rank, &Settings { seed, ..settings.clone() })?;
+            Ok((seed, problem.run(w, h, settings)?.sort_from(0)))
+        };
+        let rivals = (1..settings.starts).map(begin).collect::<Result<Vec<_>>>()?;
+        self.left -= CHEAP * rivals.len() as f64;
+        Ok(rivals)
+    }
+
+    /// Halves the rivals in rounds until few are left.
+    fn race(&mut self, mut rivals: Vec<Rival<'a, T>>) -> Vec<Rival<'a, T>> {
+        let halves = std::iter::successors(Some(rivals.len()), |n| Some(n / 2));
+        let work_of_round = RACE * self.one / halves.take_while(|n| *n > LAST).count() as f64;
+        // The work of each rival so far.
+        let mut raced = 0.0;
+        while rivals.len() > LAST {
+            raced += work_of_round / rivals.len() as f64;
+            let until = self.work.iterations(raced).max(1);
+            // One thread for each start, as long as there are enough of them.
+            self.problem.pool.run(|| rivals.par_iter_mut().for_each(|(_, run)| run.advance_to(until)));
+            self.left -= CHEAP * rivals.len() as f64;
+            rivals.sort_by(|(_, a), (_, b)| a.info().divergence.total_cmp(&b.info().divergence));
+            for (seed, run) in rivals.split_off((rivals.len() / 2).max(LAST)) {
+                self.left -= self.work.of(run.iterations());
+                self.starts.push(Start::stopped(seed, &run));
+            }
+        }
+        self.left -= rivals.iter().map(|(_, run)| self.work.of(run.iterations())).sum::<f64>();
+        rivals
+    }
+
+    /// Runs the last rivals to their ends while there is work left, and returns the best end of all.
+    fn finish(&mut self, rivals: Vec<Rival<'a, T>>, first: Solution<T>) -> Result<Solution<T>> {
+        let mut best = first;
+        for (seed, run) in rivals {
+            if self.left < ENOUGH * self.one && run.ended().is_none() {
+                self.starts.push(Start::stopped(seed, &run));
+                continue;
+            }
+            let done = self.work.of(run.iterations());
+            let most = self.work.iterations(done + self.left.max(0.0));
+            let found = to_end(run, most, best.info.divergence)?;
+            self.left -= self.work.of(found.info.iteration) - done;
+            let start = Start::of(seed, &found);
+            self.starts.push(start);
+            if start.finished && start.divergence < best.info.divergence {
+                best = found;
+            }
+        }
+        Ok(best)
+    }
+}
+
+/// Runs to the end, but not beyond `most` iterations unless it is below `lowest`, and not if it will hardly
 /// come below.
 fn to_end<T: Scalar>(run: Run<'_, T>, most: usize, lowest: f64) -> Result<Solution<T>> {
     let mut seen: Vec<(usize, f64)> = Vec::new();
@@ -146,7 +176,7 @@ fn to_end<T: Scalar>(run: Run<'_, T>, most: usize, lowest: f64) -> Result<Soluti
         if seen.last().is_none_or(|last| last.0 < iteration) {
             seen.push((iteration, divergence));
         }
-        let hopeless = seen[0].0.max(WARM_UP as usize) * 2 <= iteration && {
+        let hopeless = seen[0].0.max(WARM_UP) * 2 <= iteration && {
             let half = seen[seen.partition_point(|(at, _)| 2 * at < iteration)].1;
             divergence - HOPE * (half - divergence) > lowest
         };

@@ -140,7 +140,8 @@ fn the_reported_precision_is_that_of_the_computation() {
     );
 }
 
-/// Sorting concerns the result alone: the parts are the same ones in another order, and so is their way there.
+/// Sorting concerns the result alone: the parts are the same ones in another order, and so is their way
+/// there.
 #[test]
 fn sorted_parts_are_the_same_parts() {
     let v = Random(5).counts(25, 40, 0.2, 30.0);

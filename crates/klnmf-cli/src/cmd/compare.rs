@@ -27,7 +27,7 @@ use std::process::ExitCode;
 Examples:
   klnmf compare counts-r8.npz counts-r8-seed1.npz
   klnmf compare counts-r8.npz counts-r10.npz --report compare.html
-  klnmf compare counts-r8.npz signatures.csv
+  klnmf compare counts-r8.npz signatures.csv --csv pairs.csv
   klnmf compare counts-r8.npz cosmic.npy --part-names cosmic.txt"
 )]
 pub struct Compare {
@@ -43,6 +43,9 @@ pub struct Compare {
     /// Write a self-contained HTML page that shows the cosines of all pairs
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Write the pairs as CSV: a,b,cosine, with an empty cell where a part has no partner
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Replace files that exist
     #[arg(long)]
     force: bool,
@@ -58,8 +61,9 @@ const LABEL: usize = 20;
 
 impl Compare {
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        let outputs = [("--report", &self.report), ("--csv", &self.csv)];
         let outputs: Vec<outputs::Output> =
-            self.report.iter().map(|path| ("--report", path.clone())).collect();
+            outputs.into_iter().filter_map(|(option, path)| Some((option, path.clone()?))).collect();
         let inputs: Vec<PathBuf> = [&self.a, &self.b].into_iter().chain(&self.part_names).cloned().collect();
         outputs::check(&inputs, &outputs, self.force)?;
         let a = Dictionary::<f64>::read(&self.a, None)?;
@@ -69,6 +73,10 @@ impl Compare {
         if let Some(path) = &self.report {
             let page = self.page([&a, &b], &cosines(&a.w, &b.w)?, &pairs)?;
             klnmf_io::atomically(Target::new(path, self.force), |out| out.write_all(page.as_bytes()))?;
+        }
+        if let Some(path) = &self.csv {
+            let table = csv(&a, &b, &pairs);
+            klnmf_io::atomically(Target::new(path, self.force), |out| out.write_all(table.as_bytes()))?;
         }
         self.output.print(facts(&a, &b, &pairs), |_| self.text(&a, &b, &pairs))?;
         Ok(ExitCode::SUCCESS)
@@ -99,8 +107,8 @@ impl Compare {
         pairs: &[Match],
     ) -> anyhow::Result<String> {
         let values = context! {
-            a => self.a.display().to_string(),
-            b => self.b.display().to_string(),
+            a => outputs::title(&self.a),
+            b => outputs::title(&self.b),
             picture => picture(parts, table, pairs),
         };
         Ok(html::render("compare.html", include_str!("compare.html"), values)?)
@@ -137,6 +145,18 @@ fn left(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> [Vec<usize
     [first, alone(b.w.cols(), |k| pairs.iter().any(|pair| pair.second == k))]
 }
 
+/// A line for every pair, and for every part without a partner.
+fn csv(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> String {
+    let cell = |parts: &Dictionary<f64>, k: usize| outputs::csv_cell(&parts.name(k));
+    let [only_a, only_b] = left(a, b, pairs);
+    let pair = |pair: &Match| format!("{},{},{}\n", cell(a, pair.first), cell(b, pair.second), pair.cosine);
+    let mut lines = vec!["a,b,cosine\n".to_owned()];
+    lines.extend(pairs.iter().map(pair));
+    lines.extend(only_a.into_iter().map(|k| format!("{},,\n", cell(a, k))));
+    lines.extend(only_b.into_iter().map(|k| format!(",{},\n", cell(b, k))));
+    lines.concat()
+}
+
 fn facts(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> Map<String, Value> {
     let pair = |pair: &Match| {
         let names = [a.name(pair.first), b.name(pair.second)];
@@ -159,7 +179,7 @@ fn facts(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> Map<Strin
 fn labels(parts: &Dictionary<f64>) -> Vec<String> {
     let label = |k: usize| match &parts.parts {
         Some(names) => names[k].chars().take(LABEL).collect(),
-        None => format!("{}", k + 1),
+        None => parts.name(k),
     };
     (0..parts.w.cols()).map(label).collect()
 }

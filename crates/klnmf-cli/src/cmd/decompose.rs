@@ -6,7 +6,7 @@ use crate::disk::{self, Source};
 use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::bail;
 use clap::Args;
-use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Status};
+use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Solver, Status};
 use klnmf_io::{Model, Table, Target};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -90,7 +90,8 @@ impl Decompose {
         outputs::check(&inputs, &results, self.force)?;
         outputs::check_model_name("--out", &self.out())?;
         interrupt::nothing_to_save();
-        let source = Source::<T>::open(&self.data, disk::parts_in(&self.dictionary), &self.output)?;
+        let source =
+            Source::<T>::open(&self.data, (disk::parts_in(&self.dictionary), Solver::Auto), &self.output)?;
         let Source { table, folder } = &source;
         let v = table.matrix.view();
         let Dictionary { w, parts, rows } = self.dictionary(table)?;
@@ -110,7 +111,7 @@ impl Decompose {
         });
         let seconds = begun.elapsed().as_secs_f64();
         bar.finish_and_clear();
-        let mut found = input::about(&self.data, found)?;
+        let mut found = input::about_table(&self.data, table, found)?;
         if self.simplex {
             onto_simplex(&mut found.h);
         }
@@ -220,7 +221,7 @@ impl Decompose {
         };
         klnmf_io::write_model(Target::new(&self.out(), self.force), &model)?;
         if let Some(path) = &self.csv {
-            let numbered = || (1..=found.h.rows()).map(|k| format!("part{k}")).collect();
+            let numbered = || (0..found.h.rows()).map(outputs::part).collect();
             let parts = model.part_names.clone().unwrap_or_else(numbered);
             klnmf_io::write_csv(
                 Target::new(path, self.force),

@@ -1,7 +1,7 @@
 //! `klnmf demo`: the main jobs on built-in data, by the commands that a user would type.
 
 use crate::out_folder::OutFolder;
-use crate::summary;
+use crate::{outputs, summary};
 use clap::Args;
 use klnmf::{Mat, Match, match_parts};
 use klnmf_paper::{Random, swimmer};
@@ -208,7 +208,7 @@ impl Findings {
             |ran: &Ran| context! { line => ran.line.clone(), seconds => format!("{:.2}", ran.seconds) };
         let signature = |m: &&Match| {
             let svg = bars(catalogues.signatures.col(m.first), self.model_w.col(m.second), m.second + 1);
-            context! { name => format!("part {}", m.second + 1), cosine => format!("{:.4}", m.cosine), svg }
+            context! { name => outputs::part(m.second), cosine => format!("{:.4}", m.cosine), svg }
         };
         let mut by_part: Vec<&Match> = self.signatures.iter().collect();
         by_part.sort_by_key(|m| m.second);

@@ -135,12 +135,14 @@ impl Factorize {
         outputs::check_model_name("--out", &self.out())?;
         self.checkpoints.check_file()?;
         let given = || disk::parts_in(Path::new(self.init.as_deref().unwrap_or_default()));
-        let source = Source::<T>::open(&self.data, self.rank.unwrap_or_else(given), &self.output)?;
+        let about = (self.rank.unwrap_or_else(given), self.solver);
+        let source = Source::<T>::open(&self.data, about, &self.output)?;
         let v = source.table.matrix.view();
         if let Some(rank) = self.rank {
             input::about(&self.data, klnmf::check_rank(v, rank))?;
             // Every other start has its own factors.
-            let more = 12 * (self.starts as u128 - 1) * klnmf::memory(v, rank, 1).factors;
+            let memory = klnmf::memory(v, rank, 1);
+            let more = 12 * (self.starts as u128 - 1) * memory.factors + memory.beyond(self.solver);
             input::check_memory(&self.data.path, v, rank, self.data.threads, more)?;
         }
         let hash = source.hash(&self.data)?;
@@ -161,7 +163,7 @@ impl Factorize {
             (None, Some(stored)) => problem.resume(&stored.state, &settings),
             (None, None) => unreachable!("a start has factors or a state"),
         };
-        let run = input::about(&self.data, run)?.sort_from(given);
+        let run = input::about_table(&self.data, &source.table, run)?.sort_from(given);
         let mut saver = self.checkpoints.saver(shape, fingerprint, given, self.force);
         interrupt::something_to_save();
         let solution = run.to_end_with(|run| {
@@ -342,7 +344,7 @@ impl Factorize {
         };
         klnmf_io::write_model(self.target(&self.out()), &model)?;
         if let Some(prefix) = &self.csv {
-            let parts: Vec<String> = (1..=solution.h.rows()).map(|k| format!("part{k}")).collect();
+            let parts: Vec<String> = (0..solution.h.rows()).map(outputs::part).collect();
             let [w_name, h_name] = outputs::csv_names(prefix);
             klnmf_io::write_csv(self.target(&w_name), &solution.w, rows.as_deref(), Some(&parts))?;
             klnmf_io::write_csv(self.target(&h_name), &solution.h, Some(&parts), cols.as_deref())?;

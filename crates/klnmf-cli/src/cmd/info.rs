@@ -1,11 +1,11 @@
 //! `klnmf info`: what a file holds, and the memory that a factorisation of it needs.
 
-use super::{Precision, thread_count};
+use super::{Precision, solvers, thread_count};
 use crate::disk;
 use crate::names::Names;
 use crate::summary::{self, bytes, six};
 use clap::Args;
-use klnmf::{Matrix, Memory, Scalar};
+use klnmf::{Matrix, Memory, Scalar, Solver};
 use klnmf_io::{Facts, Folder, Summary};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -41,6 +41,9 @@ pub struct Info {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     rank: u32,
+    /// Method to compute the memory for
+    #[arg(long, value_name = "SOLVER", value_parser = solvers::any(), default_value_t = Solver::Auto)]
+    solver: Solver,
     /// Number format to compute the memory for
     #[arg(long, value_enum, default_value = "f64")]
     precision: Precision,
@@ -137,7 +140,8 @@ impl Info {
         Ok(())
     }
 
-    fn tell_memory(&self, memory: Memory, facts: &mut Map<String, Value>) {
+    fn tell_memory(&self, mut memory: Memory, facts: &mut Map<String, Value>) {
+        memory.workspace += memory.beyond(self.solver);
         facts.insert("rank".into(), json!(self.rank));
         facts.insert("memory".into(), json!(memory.total() as f64));
         facts.insert(

@@ -2,15 +2,18 @@
 
 use super::{Data, Output, Precision};
 use crate::out_folder::OutFolder;
-use crate::{input, interrupt, outputs, progress};
+use crate::progress::{self, Log};
+use crate::{input, interrupt, outputs};
 use anyhow::bail;
 use clap::Args;
 use klnmf::{Matrix, Settings};
 use klnmf_io::Table;
-use klnmf_select::{Error, FitSettings, Fits, Worker};
+use klnmf_select::{Error, FitSettings, Fits, Progress, Worker};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::Instant;
 
 /// The fits of a verb.
 #[derive(Args)]
@@ -30,8 +33,8 @@ pub struct Many {
     /// Maximum number of iterations of each fit
     #[arg(long, value_name = "N", default_value_t = Settings::default().max_iter, allow_negative_numbers = true)]
     max_iter: usize,
-    /// Share of this process in the fits, such as 3/8 for the third of eight, for job arrays. All use the same
-    /// folder; the last one to finish writes the results
+    /// Share of this process in the fits, such as 3/8 for the third of eight, for job arrays. All use the
+    /// same folder; the last one to finish writes the results
     #[arg(long, value_name = "K/N", value_parser = parse_worker)]
     worker: Option<(usize, usize)>,
     /// Folder for the fits and the results [default: named after V]
@@ -108,8 +111,7 @@ impl Many {
     ) -> anyhow::Result<Fits<'v>> {
         folder.create()?;
         let (number, of) = self.worker.unwrap_or((1, 1));
-        let bar = progress::share(1, "fits", output.quiet);
-        let verbose = output.verbose;
+        let watch = watch(output);
         let mut fits = Fits::in_memory(v)?;
         fits.settings = FitSettings {
             seed: self.seed,
@@ -119,21 +121,32 @@ impl Many {
             stop: Some(interrupt::flag()),
         };
         fits.threads = data.threads;
-        fits.worker = Worker { number: number - 1, of };
-        fits.watch = Box::new(move |now| {
-            bar.set_length(now.work.1 as u64);
-            bar.set_position(now.work.0 as u64);
-            let line = format!("{} of {} fits", now.fits.0, now.fits.1);
-            if verbose {
-                super::complain(&line);
-            }
-            bar.set_message(line);
-            if now.fits.0 == now.fits.1 {
-                bar.finish_and_clear();
-            }
-        });
+        fits.worker = Some(Worker { number: number - 1, of });
+        fits.watch = Box::new(watch);
         interrupt::something_to_save();
         Ok(fits.in_folder(own)?)
+    }
+}
+
+/// Shows the progress: as a bar, or line by line if asked or where there is no terminal.
+fn watch(output: &Output) -> impl Fn(Progress, Progress) + Sync + use<> {
+    let (bar, verbose) = (progress::share(1, "fits", output.quiet), output.verbose);
+    let log = (bar.is_hidden() && !output.quiet).then(|| Mutex::new(Log::new(Instant::now())));
+    move |done, all| {
+        bar.set_length(all.work as u64);
+        bar.set_position(done.work as u64);
+        let line = format!("{} of {} fits", done.fits, all.fits);
+        if verbose {
+            super::complain(&line);
+        } else if let Some(Ok(mut log)) = log.as_ref().map(Mutex::lock)
+            && let Some(line) = log.line(Instant::now(), &line, done.work as f64 / all.work as f64)
+        {
+            super::complain(&line);
+        }
+        bar.set_message(line);
+        if done.fits == all.fits {
+            bar.finish_and_clear();
+        }
     }
 }
 
@@ -146,8 +159,9 @@ pub fn incomplete(output: &Output, why: Error) -> anyhow::Result<ExitCode> {
         }
         Error::Incomplete { missing, all } => {
             output.note(&format!(
-                "the fits of this worker are done, and {missing} of {all} are missing; the last worker to \
-                 finish writes the results"
+                "the fits of this worker are done, and {} of {all} are missing; the last worker to finish \
+                 writes the results",
+                missing.len()
             ));
             Ok(ExitCode::SUCCESS)
         }

@@ -36,9 +36,9 @@ use std::process::ExitCode;
 /// could still gain; another start may end lower.
 ///
 /// Files: .npy, .npz (numpy, scipy.sparse), .mtx, .csv, .tsv, .txt; all but .npz also gzipped, with .gz after
-/// the name. Single cells: .h5ad (AnnData), .h5 (10x Genomics), and folders with matrix.mtx.gz. These are read
-/// as genes × cells with their names, so they need no --transpose. Data larger than memory stay on disk: see
-/// klnmf convert.
+/// the name. Single cells: .h5ad (AnnData), .h5 (10x Genomics), and folders with matrix.mtx.gz. These are
+/// read as genes × cells with their names, so they need no --transpose. Data larger than memory stay on disk:
+/// see klnmf convert.
 #[derive(Parser)]
 #[command(name = "klnmf", version, max_term_width = 110, after_help = FIRST)]
 struct Cli {
@@ -101,8 +101,8 @@ pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyh
 /// The data and how to read them: the same for every verb that reads V.
 #[derive(Args)]
 pub struct Data {
-    /// The matrix V: .npy, .npz, .mtx, .csv, .tsv or .txt; rows are features, columns are samples. Also .h5ad,
-    /// 10x .h5 and 10x folders, whose cells are the samples
+    /// The matrix V: .npy, .npz, .mtx, .csv, .tsv or .txt; rows are features, columns are samples. Also
+    /// .h5ad, 10x .h5 and 10x folders, whose cells are the samples
     #[arg(value_name = "V")]
     pub path: PathBuf,
     /// Layer of an .h5ad file to read instead of X; raw stands for its raw/X
@@ -120,8 +120,8 @@ pub struct Data {
     /// Number of threads; 0 means one per core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub threads: usize,
-    /// Memory that may be used, such as 4GiB. If V does not fit, it is converted once into a folder beside the
-    /// file and stays on disk; the result is the same [default: the free memory]
+    /// Memory that may be used, such as 4GiB. If V does not fit, it is converted once into a folder beside
+    /// the file and stays on disk; the result is the same [default: the free memory]
     #[arg(long, value_name = "SIZE", value_parser = disk::parse_bytes)]
     pub memory: Option<u64>,
 }

@@ -49,7 +49,8 @@ impl Place {
         serde_json::from_str(&output).unwrap()
     }
 
-    /// Runs a line that must fail with `code` and one line that contains all of `words`; nothing new may be in the folder.
+    /// Runs a line that must fail with `code` and one line that contains all of `words`; nothing new may be
+    /// in the folder.
     pub fn fails(&self, line: &str, code: i32, words: &[&str]) -> String {
         let before = self.files();
         let output = self.run(line);

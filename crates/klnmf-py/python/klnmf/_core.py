@@ -29,7 +29,7 @@ from klnmf._data import (
 from klnmf._data import threads as thread_count
 from klnmf._decomposer import solve
 from klnmf._files import call_of, checkpoint_files
-from klnmf._labels import Labelled, dictionary, labelled, matched
+from klnmf._labels import Labelled, dictionary, labelled, located, matched
 from klnmf._memory import check_memory
 from klnmf._progress import watching
 from klnmf._results import Certificate, Decomposition, Info, Result, Start
@@ -156,7 +156,7 @@ def factorize(
     workers = thread_count(threads, n_jobs)
     files = checkpoint_files(checkpoint, resume, every)
     if resume is None:
-        start = _start(V, rank, init, count("seed", seed), workers)
+        start = _start(V, rank, init, count("seed", seed), workers, word("solver", solver))
     else:
         start = None if rank is None else (parts("rank", rank, V.shape), "random", 0)
     starts = count("starts", starts)
@@ -168,7 +168,7 @@ def factorize(
         return f"D = {info.divergence:.6g}, gap = {info.relative_gap:.1e}"
 
     make = partial(Info, update=update)
-    with watching(make, callback, progress, max_iter, say) as hear:
+    with located(features, samples), watching(make, callback, progress, max_iter, say) as hear:
         W, H, facts, trace, status, ends, failure, data = _klnmf.factorize(
             V,
             start,
@@ -205,17 +205,17 @@ def _given(init: Any, features: Any, samples: Any) -> tuple[Labelled, Labelled]:
 
 
 def _start(
-    V: Any, rank: Any, how: Any, seed: int, threads: int
+    V: Any, rank: Any, how: Any, seed: int, threads: int, solver: str
 ) -> tuple[int, str, int] | tuple[NDArray, NDArray]:
     """Rank, name and seed of a start, or the given factors in the precision of V."""
     if isinstance(how, str):
         if rank is None:
             raise TypeError("rank is missing: give the number of parts")
         rank = parts("rank", rank, V.shape)
-        check_memory(V, rank, threads)
+        check_memory(V, rank, threads, solver)
         return rank, how, seed
     W, H = factor("W", how[0], V.dtype), factor("H", how[1], V.dtype)
-    check_memory(V, W.shape[1], threads)
+    check_memory(V, W.shape[1], threads, solver)
     if rank is not None and W.shape[1] != rank:
         raise ValueError(f"rank = {rank}: W has {W.shape[1]} columns; grow it first, or leave rank out")
     return W, H

@@ -21,7 +21,10 @@ try:
 except ImportError:
     raise ImportError("klnmf.dask needs Dask: pip install 'klnmf[dask]'") from None
 
-__all__ = ["Client", "Future", "LargeGraphs", "Source", "Workers", "get_client", "same", "source_of"]
+__all__ = [
+    *("Client", "Future", "LargeGraphs", "Source", "Workers"),
+    *("common_level", "get_client", "same", "source_of"),
+]
 
 
 class Weights(list):
@@ -34,15 +37,7 @@ class Workers(Backend):
     def __init__(self, client: Client | None, source: Any, pieces: int | None, threads: int) -> None:
         client = get_client() if client is None else client
         self.client, self.source, self.threads, self.single = client, source, threads, source.single
-        # A worker that dies meanwhile does not answer, which is an OSError. Other errors concern the user.
-        answers = client.run(_pieces.level, on_error="return").values()
-        seen = [level for level in answers if not isinstance(level, OSError)]
-        for error in (level for level in seen if isinstance(level, Exception)):
-            raise error
-        if not seen:
-            raise ValueError("the cluster has no workers: start some, or wait for them")
-        self.level = _pieces.lowest([*seen, _pieces.level()])
-        _klnmf.set_instruction_level(self.level)
+        self.level = common_level(client)
         wanted = sum(client.nthreads().values()) if pieces is None else count("pieces", pieces, 1)
         columns, rows, self.features, self.samples = source.outline(self)
         self.cuts = [cuts(columns, wanted), cuts(rows, wanted)]
@@ -131,6 +126,20 @@ class Workers(Backend):
             return False
         self.load()
         return True
+
+
+def common_level(client: Client) -> str:
+    """The lowest instruction level of all processes, which this one has from now on."""
+    # A worker that dies meanwhile does not answer, which is an OSError. Other errors concern the user.
+    answers = client.run(_pieces.level, on_error="return").values()
+    seen = [level for level in answers if not isinstance(level, OSError)]
+    for error in (level for level in seen if isinstance(level, Exception)):
+        raise error
+    if not seen:
+        raise ValueError("the cluster has no workers: start some, or wait for them")
+    level = _pieces.lowest([*seen, _pieces.level()])
+    _klnmf.set_instruction_level(level)
+    return level
 
 
 def same(x: Any) -> Any:

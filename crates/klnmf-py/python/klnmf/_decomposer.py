@@ -12,7 +12,7 @@ from klnmf import _klnmf
 from klnmf._data import count, dense, factor, matrix, maybe_number, number, precision
 from klnmf._data import threads as thread_count
 from klnmf._files import call_of
-from klnmf._labels import Labelled, dictionary, labelled, matched
+from klnmf._labels import Labelled, dictionary, labelled, located, matched
 from klnmf._progress import counting
 from klnmf._results import Decomposition
 
@@ -156,7 +156,7 @@ def solve(
     call: str,
 ) -> Decomposition:
     """The weights of V, which has the precision and the order of features of the dictionary."""
-    with counting(progress, V.matrix.shape[1], "column") as hear:
+    with located(V.rows, V.columns), counting(progress, V.matrix.shape[1], "column") as hear:
         *found, data = native.decompose(V.matrix, *limits, hear)
     about = {"call": call, "tol": limits[0], "data_hash": data}
     return Decomposition(*found, W.matrix, W.rows, V.columns, W.columns, about)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,6 +134,25 @@ def _checked(frame: Any, numbers: NDArray) -> NDArray:
     return numbers
 
 
+def numbered(count: int, what: str = "part") -> NDArray:
+    """The names of parts that have no others, as in the files of the program."""
+    return np.array([f"{what}{k}" for k in range(1, count + 1)])
+
+
+@contextmanager
+def located(rows: Labels, columns: Labels) -> Iterator[None]:
+    """Adds the labels of the row and column to an error about an entry of V."""
+    try:
+        yield
+    except ValueError as error:
+        at = re.match(r"V\[(\d+), (\d+)\] ", str(error))
+        sides = zip(("row", "column"), (rows, columns), at.groups() if at else (), strict=False)
+        places = [f"{side} {str(names[int(k)])!r}" for side, names, k in sides if names is not None]
+        if not places:
+            raise
+        raise ValueError(f"{error}; it is in {', '.join(places)}") from None
+
+
 class Named:
     """A result V ≈ W·H with labels."""
 
@@ -143,12 +165,15 @@ class Named:
     def to_frames(self) -> tuple[Any, Any]:
         """W (features × parts) and H (parts × samples) as pandas data frames with the labels.
 
+        Parts without labels are called part1, part2 and so on.
+
         Returns
         -------
         W : pandas.DataFrame
         H : pandas.DataFrame
         """
-        return frame(self.W, self.features, self.parts), frame(self.H, self.parts, self.samples)
+        parts = numbered(len(self.H)) if self.parts is None else self.parts
+        return frame(self.W, self.features, parts), frame(self.H, parts, self.samples)
 
 
 def frame(A: NDArray, rows: Labels, columns: Labels) -> Any:

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 
 from klnmf import _klnmf
-from klnmf._data import is_sparse, matrix, parts, precision
+from klnmf._choices import Solver
+from klnmf._data import is_sparse, matrix, parts, precision, word
 from klnmf._data import threads as thread_count
 from klnmf._labels import labelled
 from klnmf._results import Memory
 
 
-def memory(V: Any, rank: int, *, threads: int | None = None, n_jobs: int | None = None) -> Memory:
+def memory(
+    V: Any, rank: int, *, solver: Solver = "auto", threads: int | None = None, n_jobs: int | None = None
+) -> Memory:
     """Compute an upper bound of the memory that `factorize` needs.
 
     Parameters
@@ -22,6 +25,8 @@ def memory(V: Any, rank: int, *, threads: int | None = None, n_jobs: int | None 
         The data.
     rank : int
         Number of parts.
+    solver : str
+        The method of `factorize`.
     threads : int, optional
         Number of threads; one per core by default.
     n_jobs : int, optional
@@ -44,16 +49,17 @@ def memory(V: Any, rank: int, *, threads: int | None = None, n_jobs: int | None 
         V = np.asarray(V)
         V = V if V.ndim != 2 or V.dtype.kind == "f" else np.empty(V.shape, precision("V", V.dtype))
     V = matrix(V)
-    return Memory(*_klnmf.memory(V, parts("rank", rank, V.shape), thread_count(threads, n_jobs)))
+    rank = parts("rank", rank, V.shape)
+    return Memory(*_klnmf.memory(V, rank, thread_count(threads, n_jobs), word("solver", solver)))
 
 
-def check_memory(V: Any, rank: int, threads: int) -> None:
+def check_memory(V: Any, rank: int, threads: int, solver: str = "auto") -> None:
     """Raise an error if the work cannot fit in the free memory, where the system reports that."""
     free = _free_memory()
     if free is None:
         return
     # V itself is already in memory.
-    v, _, _, total = _klnmf.memory(V, rank, threads)
+    v, _, _, total = _klnmf.memory(V, rank, threads, solver)
     if total - v > free:
         raise MemoryError(
             f"rank {rank} needs up to {total - v:,} bytes more memory and {free:,} bytes are free: choose a "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import tempfile
 from typing import Any
 
 import numpy as np
@@ -164,14 +164,9 @@ class Online:
         arrays: dict[str, Any] = {"parts": parts, "shares": shares, "facts": np.array(json.dumps(facts))}
         if self._features is not None:
             arrays["features"] = np.array(self._features, dtype=np.str_)
-        with tempfile.NamedTemporaryFile(dir=os.path.dirname(path) or ".", suffix=".npz", delete=False) as to:
-            try:
-                np.savez(to, **arrays)
-                to.close()
-                os.replace(to.name, path)
-            except BaseException:
-                os.unlink(to.name)
-                raise
+        content = io.BytesIO()
+        np.savez(content, **arrays)
+        _klnmf.write_file(path, overwrite, content.getvalue())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Online:

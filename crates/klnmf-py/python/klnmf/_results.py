@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klnmf._files import Saved, word_of
-from klnmf._labels import Labels, Named, frame
+from klnmf._labels import Labels, Named, frame, numbered
 from klnmf._words import top_words
 
 
@@ -279,8 +279,8 @@ class Topics(Saved):
         topics : pandas.DataFrame
         weights : pandas.DataFrame
         """
-        weights = frame(self.weights, self.samples, self.parts)
-        return frame(self.topics, self.parts, self.features), weights
+        parts = numbered(len(self.topics), "topic") if self.parts is None else self.parts
+        return frame(self.topics, parts, self.features), frame(self.weights, self.samples, parts)
 
     def top_words(
         self, n: int = 10, names: Sequence[str] | Mapping[Any, Any] | None = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,9 @@ from klnmf import _klnmf
 from klnmf._data import count, factor, matrix, maybe_number, number, parts
 from klnmf._data import threads as thread_count
 from klnmf._labels import Labels, Named, dictionary, labelled, matched
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _WHOLE = ("rank", "fits", "unconverged")
 _COLUMNS = (
@@ -128,6 +131,7 @@ def rank(
     folder: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     n_jobs: int | None = None,
+    client: Client | None = None,
 ) -> Ranks:
     """Compare ranks: how many parts are there?
 
@@ -157,6 +161,9 @@ def rank(
         Number of threads; one per core by default.
     n_jobs : int, optional
         scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
+    client : distributed.Client, optional
+        Make every fit as a task of this Dask cluster, with one thread unless `threads` says otherwise.
+        Workers hold all of V. The results are those of one process of the same instruction level.
 
     Returns
     -------
@@ -175,14 +182,9 @@ def rank(
     if not isinstance(ranks, Iterable):
         raise TypeError(f"ranks = {ranks!r}: give the ranks to compare, such as range(2, 11)")
     ranks = [parts("ranks", each, V.shape) for each in ranks]
-    found = _klnmf.rank(
-        V,
-        ranks,
-        count("replicates", replicates),
-        count("folds", folds),
-        bool(bootstrap),
-        _with(seed, starts, tol, max_iter, folder, thread_count(threads, n_jobs)),
-    )
+    given = ranks, count("replicates", replicates), count("folds", folds), bool(bootstrap)
+    how = _with(seed, starts, tol, max_iter, folder, thread_count(threads, n_jobs))
+    found = _compared(_klnmf.rank, V, given, how, client)
     limits, falling, counts, dispersion, stable, rows, models = found
     table = np.array([(*row[:5], *row[5]) for row in rows], TABLE)
     dispersion = None if dispersion is None else Dispersion(*dispersion)
@@ -205,6 +207,7 @@ def consensus(
     folder: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     n_jobs: int | None = None,
+    client: Client | None = None,
 ) -> Consensus:
     """Join the parts of many fits of one rank.
 
@@ -240,6 +243,9 @@ def consensus(
         Number of threads; one per core by default.
     n_jobs : int, optional
         scikit-learn's name of `threads`: -1 means one per core, -2 one fewer.
+    client : distributed.Client, optional
+        Make every fit as a task of this Dask cluster, with one thread unless `threads` says otherwise.
+        Workers hold all of V. The results are those of one process of the same instruction level.
 
     Returns
     -------
@@ -256,15 +262,10 @@ def consensus(
     """
     V, features, samples = labelled(V)
     V = matrix(V, np.float64)
-    found = _klnmf.consensus(
-        V,
-        parts("rank", rank, V.shape),
-        count("replicates", replicates),
-        bool(bootstrap),
-        maybe_number("density", density),
-        count("sweeps", sweeps),
-        _with(seed, starts, tol, max_iter, folder, thread_count(threads, n_jobs)),
-    )
+    given = parts("rank", rank, V.shape), count("replicates", replicates), bool(bootstrap)
+    given += maybe_number("density", density), count("sweeps", sweeps)
+    how = _with(seed, starts, tol, max_iter, folder, thread_count(threads, n_jobs))
+    found = _compared(_klnmf.consensus, V, given, how, client)
     W, H, divergence, gaps, cosines, silhouettes, members, left_out = found
     arrays = map(np.array, (gaps, cosines, silhouettes))
     return Consensus(W, H, divergence, *arrays, members, left_out, features, samples)
@@ -300,8 +301,17 @@ def match(A: ArrayLike, B: ArrayLike) -> list[Match]:
     return [Match(*pair) for pair in _klnmf.match_parts(first, second)]
 
 
+def _compared(function: Callable[..., Any], V: Any, given: tuple, how: tuple, client: Client | None) -> Any:
+    """What a function of the native module finds with fits that are made here, or on a cluster."""
+    if client is None:
+        return function(V, *given, (*how, False))
+    from klnmf._dask_fits import on_cluster
+
+    return on_cluster(client, V, how, lambda how: function(V, *given, how))
+
+
 def _with(seed: Any, starts: Any, tol: Any, max_iter: Any, folder: Any, threads: int) -> tuple:
-    """The settings of every fit."""
+    """The settings of every fit, but for where they are made."""
     where = None if folder is None else os.fspath(folder)
     limits = count("starts", starts, 1), number("tol", tol), count("max_iter", max_iter)
     if where is not None:

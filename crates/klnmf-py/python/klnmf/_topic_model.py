@@ -89,6 +89,8 @@ class TopicModel(Factors):
 
     perplexity_: float
 
+    _what = "topic"
+
     def __init__(
         self,
         n_components: int = 10,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from klnmf._labels import numbered
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -37,9 +39,10 @@ def _labels(model: Any, *names: str) -> Any:
 
 
 def _titles(components: Any, count: int) -> list[str]:
-    """The names of the parts, or their numbers."""
+    """The names of the parts."""
     parts = _labels(components, "parts")
-    return [str(part) for part in (range(count) if parts is None else parts)]
+    what = "topic" if hasattr(components, "topics") else "part"
+    return [str(part) for part in (numbered(count, what) if parts is None else parts)]
 
 
 def _grid(count: int, columns: int | None, size: tuple[float, float]) -> tuple[Any, np.ndarray]:
@@ -289,7 +292,7 @@ def structure(weights: Any, groups: ArrayLike | None = None) -> Figure:
     >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
     ['x', 'y']
     """
-    parts = _labels(weights, "parts")
+    model = weights
     weights = weights.H.T if hasattr(weights, "H") else getattr(weights, "weights", weights)
     weights = np.asarray(weights, dtype=float)
     sums = weights.sum(axis=1, keepdims=True)
@@ -300,15 +303,14 @@ def structure(weights: Any, groups: ArrayLike | None = None) -> Figure:
     shares, labels = shares[order], labels[order]
 
     figure, ax = _pyplot().subplots(figsize=(9, 2.5), layout="constrained")
-    edges = np.arange(len(shares) + 1) - 0.5
+    edges, titles = np.arange(len(shares) + 1) - 0.5, _titles(model, shares.shape[1])
     bottom = np.zeros(len(shares))
     colours = [f"C{k}" for k in range(10)] if shares.shape[1] <= 10 else _pyplot().get_cmap("tab20").colors
     for k in range(shares.shape[1]):
-        label = str(k if parts is None else parts[k])
         # One shape per component: a bar for each share is slow with many samples.
         top = bottom + shares[:, k]
         colour = colours[k % len(colours)]
-        ax.stairs(top, edges, baseline=bottom, fill=True, color=colour, label=label)
+        ax.stairs(top, edges, baseline=bottom, fill=True, color=colour, label=titles[k])
         bottom = top
     ax.set(xlim=(-0.5, len(shares) - 0.5), ylim=(0, 1), ylabel="share", xticks=[])
     if shares.shape[1] <= len(colours):

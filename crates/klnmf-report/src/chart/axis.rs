@@ -6,6 +6,8 @@ pub struct Axis {
     pub low: f64,
     pub high: f64,
     pub log: bool,
+    /// The least distance between ticks, unless the axis is logarithmic.
+    pub least: f64,
     /// The pixels of the ends.
     pub from: f64,
     pub to: f64,
@@ -29,7 +31,7 @@ impl Axis {
         let largest = low.abs().max(high.abs());
         let exponent = if (1e-2..1e5).contains(&largest) { 0 } else { largest.log10().floor() as i32 };
         let unit = 10f64.powi(exponent);
-        let step = nice_step((high - low) / 5.0);
+        let step = nice_step(((high - low) / 5.0).max(self.least));
         let digits = (-(step / unit).log10().floor()).clamp(0.0, 9.0) as usize;
         let first = (low / step - 1e-9).ceil() as i64;
         let last = (high / step + 1e-9).floor() as i64;
@@ -82,11 +84,12 @@ mod tests {
 
     #[test]
     fn ticks_are_round_numbers() {
-        let axis = |low, high, log| Axis { low, high, log, from: 0.0, to: 100.0 };
+        let axis = |low, high, log| Axis { low, high, log, least: 0.0, from: 0.0, to: 100.0 };
         let labels =
             |axis: &Axis| axis.ticks().0.into_iter().map(|(_, label)| label).collect::<Vec<_>>().join(" ");
         assert_eq!(labels(&axis(0.0, 1200.0, false)), "0 500 1000");
         assert_eq!(labels(&axis(0.0, 1.0, false)), "0.0 0.2 0.4 0.6 0.8 1.0");
+        assert_eq!(labels(&Axis { least: 1.0, ..axis(3.5, 5.5, false) }), "4 5");
         assert_eq!(
             (labels(&axis(8.1e6, 8.6e6, false)).as_str(), axis(8.1e6, 8.6e6, false).ticks().1),
             ("8.1 8.2 8.3 8.4 8.5 8.6", 6)

@@ -43,6 +43,8 @@ pub struct Chart {
     pub lines: Vec<Line>,
     /// Whether the x axis is logarithmic. It then starts at the first positive point.
     pub log_x: bool,
+    /// Whether only whole numbers of the x axis have ticks. It must be linear.
+    pub whole_x: bool,
     /// Whether the y axis is linear.
     pub linear_y: bool,
     /// The range of the x axis. By default that of the data.

@@ -17,6 +17,9 @@ pub enum Batch<S> {
 type Piece<S> = (Vec<usize>, Vec<u32>, Vec<S>);
 
 impl<S: Scalar> Batch<S> {
+    /// The copies of a batch that exist at a time: its pieces, the whole, and its rows.
+    pub const COPIES: u128 = 3;
+
     /// Reads each of these ranges of columns once, on all threads. The dictionary is that of the data.
     pub fn read(
         data: &dyn Blocks<S>,
@@ -27,7 +30,7 @@ impl<S: Scalar> Batch<S> {
         let read = |range: &Range<usize>| piece(data, dictionary, range.clone());
         let pieces: Vec<Piece<S>> = pool.run(|| ranges.par_iter().with_max_len(1).map(read).collect());
         let (rows, cols) = (data.shape().0, ranges.iter().map(ExactSizeIterator::len).sum());
-        let values = pieces.iter().flat_map(|piece| &piece.2).copied().collect();
+        let values = pieces.iter().map(|piece| &piece.2[..]).collect::<Vec<_>>().concat();
         if !data.gathers() {
             return Self::Dense(Mat::new(rows, cols, values).expect("whole columns"));
         }
@@ -35,7 +38,8 @@ impl<S: Scalar> Batch<S> {
         for count in pieces.iter().flat_map(|piece| &piece.0) {
             ptr.push(ptr[ptr.len() - 1] + count);
         }
-        let idx = pieces.into_iter().flat_map(|piece| piece.1).collect();
+        let idx = pieces.iter().map(|piece| &piece.1[..]).collect::<Vec<_>>().concat();
+        drop(pieces);
         let whole = Sparse::new(rows, cols, Order::Columns, ptr, idx, values);
         Self::Sparse(whole.expect("columns of a matrix that was checked"))
     }

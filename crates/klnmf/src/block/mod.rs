@@ -229,8 +229,8 @@ impl<S: Scalar> Block<'_, S> {
     }
 
     /// Makes one pass over a block that is not in place, tile by tile: z = Kx for the r × q weights `x`,
-    /// t = map(z), g = Kᵀt. The map is applied strip by strip while z is in the L1 cache. Without `g` there is
-    /// one product.
+    /// t = map(z), g = Kᵀt. The map is applied strip by strip while z is in the L1 cache. Without `g` there
+    /// is one product.
     pub fn pass<F: TileMap<S>>(&self, x: &[S], mut g: Option<&mut [S]>, tile: &mut [S], map: &mut F) {
         let Block { p, q, r, .. } = *self;
         if let Some(g) = &mut g {

@@ -29,8 +29,8 @@ pub trait Lines: Send + Sync {
         1
     }
 
-    /// Appends the entries of some lines to `to`, which is empty. An error is one sentence that names the file
-    /// and says what to do.
+    /// Appends the entries of some lines to `to`, which is empty. An error is one sentence that names the
+    /// file and says what to do.
     fn read_f64(&self, lines: Range<usize>, to: &mut LineBuffer<f64>) -> Result<(), String>;
 
     /// [`read_f64`](Lines::read_f64), with every number rounded to f32.
@@ -75,8 +75,8 @@ impl<T: Scalar> LineBuffer<T> {
         whole && self.within(lines, length, sparse, longest)
     }
 
-    /// Whether no index and no end lies outside the arrays of so many lines of this length, and no line has more
-    /// than `longest` entries, for which there would be no room.
+    /// Whether no index and no end lies outside the arrays of so many lines of this length, and no line has
+    /// more than `longest` entries, for which there would be no room.
     fn within(&self, lines: usize, length: usize, sparse: bool, longest: usize) -> bool {
         if !sparse {
             return self.values.len() == lines * length;

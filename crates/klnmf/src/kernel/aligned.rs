@@ -3,9 +3,9 @@
 use crate::Scalar;
 use std::ops::{Deref, DerefMut};
 
-/// Numbers aligned to a cache line, so that no vector crosses two lines. Large arrays use huge pages where the
-/// system grants them: rows of a dictionary that are read in the order of sparse entries then seldom miss the
-/// address cache.
+/// Numbers aligned to a cache line, so that no vector crosses two lines. Large arrays use huge pages where
+/// the system grants them: rows of a dictionary that are read in the order of sparse entries then seldom miss
+/// the address cache.
 #[derive(Default)]
 pub struct Aligned<S> {
     room: Vec<S>,

@@ -175,7 +175,8 @@ impl<S: Scalar, F: TileMap<S>> Wide<S> for Product<'_, S, F> {
 }
 
 impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
-    /// Processes all columns: `N` at a time, then `M`, then one. With a map their number must be a multiple of
+    /// Processes all columns: `N` at a time, then `M`, then one. With a map their number must be a multiple
+    /// of
     /// `N`, so that the compiler has fewer cases to unroll.
     #[inline(always)]
     fn all<L: Lanes<S>, const N: usize, const M: usize>(mut self, token: L::Token) {

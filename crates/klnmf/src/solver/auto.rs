@@ -13,12 +13,12 @@ use super::method::{Built, Factors, HalfStep, Method, Site};
 use super::mu::MU;
 use super::newton::Newton;
 use super::place::{FactorsOf, Place};
-use super::{Setup, Side, Store};
+use super::{Setup, Side, Store, WARM_UP};
 use crate::block::DictionaryParts;
 use crate::{Result, Scalar};
 
-/// Iterations between two decisions.
-const WINDOW: usize = 10;
+/// Iterations between two decisions. The first one ends the warm-up.
+const WINDOW: usize = WARM_UP;
 
 /// Steps undone in one window at which the method leaves Newton.
 const TOO_OFTEN: usize = 3;

@@ -31,9 +31,13 @@ pub struct Curvature<S> {
 impl<S: Scalar> Curvature<S> {
     /// Zero for n rows of r weights, in the largest blocks for which there is memory.
     pub fn new(n: usize, r: usize) -> Self {
-        let triangles = MOST_BYTES / size_of::<S>() / (n * r).max(1);
-        let shape = Blocks { r, size: (2 * triangles).saturating_sub(1).max(LEAST_BLOCK).min(r) };
+        let shape = Blocks::of::<S>(n, r);
         Self { shape, rows: vec![S::ZERO; n * shape.numbers()] }
+    }
+
+    /// The bytes of a new one.
+    pub fn bytes(n: usize, r: usize) -> u128 {
+        n as u128 * Blocks::of::<S>(n, r).numbers() as u128 * size_of::<S>() as u128
     }
 }
 
@@ -45,6 +49,12 @@ pub struct Blocks {
 }
 
 impl Blocks {
+    /// The largest blocks of r weights for which there is memory in n rows.
+    fn of<S>(n: usize, r: usize) -> Self {
+        let triangles = MOST_BYTES / size_of::<S>() / n.saturating_mul(r).max(1);
+        Self { r, size: (2 * triangles).saturating_sub(1).max(LEAST_BLOCK).min(r) }
+    }
+
     /// The first weight of each block, and the one after its last.
     fn each(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.r).step_by(self.size).map(move |first| (first, (first + self.size).min(self.r)))

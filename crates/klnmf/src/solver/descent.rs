@@ -73,8 +73,8 @@ pub fn descend<T: Scalar>(
     run_lanes(columns);
 }
 
-/// Updates columns, sixteen at a time. As soon as one is done, the next takes its place. Columns do not depend
-/// on each other.
+/// Updates columns, sixteen at a time. As soon as one is done, the next takes its place. Columns do not
+/// depend on each other.
 fn run_lanes<'a, T: Scalar>(mut columns: impl Iterator<Item = Lane<'a, T>>) {
     let (isa, mut sums) = (Isa::get(), [Sums::ZERO; C]);
     let mut lanes: [Option<Lane<'a, T>>; C] = array::from_fn(|_| None);

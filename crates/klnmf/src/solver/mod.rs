@@ -15,7 +15,7 @@ pub(crate) mod newton;
 pub(crate) mod place;
 pub(crate) mod smooth;
 mod state;
-mod stream;
+pub(crate) mod stream;
 
 pub use state::{State, Store, missing};
 
@@ -114,7 +114,7 @@ macro_rules! solvers {
 }
 
 /// Iterations of multiplicative updates before other half-steps.
-const WARM_UP: usize = 10;
+pub(crate) const WARM_UP: usize = 10;
 
 solvers! {
     #[default]

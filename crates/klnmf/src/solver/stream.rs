@@ -7,15 +7,15 @@
 //! | A | W ∘ (V_b/(W·H_b))·H_bᵀ, the part of V_b that each row owes to each part |
 //! | b, G | H1 and (V/(WH))Hᵀ over all columns |
 //!
-//! The first two passes are online EM (Cappé & Moulines 2009; Lefèvre, Bach & Févotte 2011). They find H_b for
-//! every batch and mix its statistics into W, scaled to ΣW = 1: W ← (1 − γ)·W + γ·A/ΣV_b. Batches are put
+//! The first two passes are online EM (Cappé & Moulines 2009; Lefèvre, Bach & Févotte 2011). They find H_b
+//! for every batch and mix its statistics into W, scaled to ΣW = 1: W ← (1 − γ)·W + γ·A/ΣV_b. Batches are put
 //! together from pieces of V in a fixed random order, because neighbouring columns are often alike. No weight
 //! falls below 10⁻⁹ of its row's share of V, because it could not grow again.
 //!
-//! In every later pass W is fixed. The pass finds H and sums G and the [curvature](super::curvature) for every
-//! row of W. Both gaps follow from these sums, so each pass comes with the certificate of its W and H. After
-//! it, W takes a Newton step. If the next pass finds that the divergence has increased, the method returns to
-//! the best factors and takes the step of EM, W ← W ∘ G/b, which cannot increase it.
+//! In every later pass W is fixed. The pass finds H and sums G and the [curvature](super::curvature) for
+//! every row of W. Both gaps follow from these sums, so each pass comes with the certificate of its W and H.
+//! After it, W takes a Newton step. If the next pass finds that the divergence has increased, the method
+//! returns to the best factors and takes the step of EM, W ← W ∘ G/b, which cannot increase it.
 //!
 //! The reported factors are those of the best pass with a fixed W, and the start before that.
 
@@ -95,6 +95,17 @@ pub fn stream<'a, T: Scalar, S: Scalar>(setup: &Here<'a, T>, factors: &Pair<S>) 
     Ok(Box::new(new))
 }
 
+/// The bytes that `stream` needs beyond other methods, if the bytes of V are `v`: those of the curvature, and
+/// of a batch of twice the mean size with its copies.
+pub fn more_bytes<S: Scalar>(v: u128, (n, m): (usize, usize), r: usize) -> u128 {
+    Curvature::<S>::bytes(n, r) + 2 * Batch::<S>::COPIES * v / batches(m) as u128
+}
+
+/// The batches of m columns.
+fn batches(m: usize) -> usize {
+    (m / LEAST_COLUMNS).clamp(1, BATCHES)
+}
+
 impl<S: Scalar> Stream<'_, S> {
     /// Scales every row of W to its share of V, so that ΣW = 1, and H to match.
     fn scale_start(&mut self) {
@@ -113,13 +124,10 @@ impl<S: Scalar> Stream<'_, S> {
         }
     }
 
-    fn batches(&self) -> usize {
-        (self.data.shape().1 / LEAST_COLUMNS).clamp(1, BATCHES)
-    }
-
     /// The ranges of columns of every batch of an online pass: pieces of V in a fixed random order.
     fn shuffled(&self) -> Vec<Vec<Range<usize>>> {
-        let (m, batches) = (self.data.shape().1, self.batches());
+        let m = self.data.shape().1;
+        let batches = batches(m);
         let mut pieces = pieces(0..m, (m / (4 * batches)).clamp(1, PIECE));
         pieces.shuffle(&mut ChaCha8Rng::seed_from_u64(self.passes as u64));
         let size = pieces.len().div_ceil(batches);
@@ -204,7 +212,7 @@ impl<S: Scalar> Stream<'_, S> {
         let (dictionary, exact) = (Arc::new(dictionary), Arc::new(exact));
         let mut values = Vec::with_capacity(m);
         let (mut g, mut curvature) = (vec![0.0; n * r], Curvature::new(n, r));
-        for cols in pieces(0..m, m.div_ceil(self.batches())) {
+        for cols in pieces(0..m, m.div_ceil(batches(m))) {
             let ranges = pieces(cols, PIECE);
             let batch = Batch::read(self.data, self.pool, &dictionary, &ranges);
             let [columns, rows] = batch.both(self.pool);

@@ -345,8 +345,8 @@ impl Column {
     /// has an error of at most 2ε. All of this is below C·ε/2, which leaves a factor of two.
     ///
     /// A product that underflows is off by up to η/2. That changes z by at most rη, and a·ln z by a·rη/z, but
-    /// never by more than a·ln 5 unless z is rounded to zero. It changes the terms of D by η each. A gap must not
-    /// rest on such a z, so its tolerance lacks that term.
+    /// never by more than a·ln 5 unless z is rounded to zero. It changes the terms of D by η each. A gap must
+    /// not rest on such a z, so its tolerance lacks that term.
     ///
     /// If f64 rounds z to zero, an infinite divergence is allowed. Increasing z artificially is not.
     pub fn truth(&self, x: &[f64], n: usize, m: usize) -> Truth {

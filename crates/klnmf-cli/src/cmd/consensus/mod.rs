@@ -5,7 +5,7 @@ mod page;
 use super::many::{Many, incomplete};
 use super::{Data, Output, metadata};
 use crate::out_folder::OutFolder;
-use crate::summary;
+use crate::{outputs, summary};
 use clap::Args;
 use klnmf_io::{Model, Table};
 use klnmf_select::ConsensusSettings;
@@ -47,8 +47,8 @@ pub struct Join {
     /// Number of fits
     #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true)]
     replicates: usize,
-    /// Leave out parts whose mean distance to their nearest neighbours is larger, as cNMF does; 0.5 is strict,
-    /// 2 keeps all [default: all are kept]
+    /// Leave out parts whose mean distance to their nearest neighbours is larger, as cNMF does; 0.5 is
+    /// strict, 2 keeps all [default: all are kept]
     #[arg(long, value_name = "DISTANCE", allow_negative_numbers = true)]
     density: Option<f64>,
     /// Iterations on parts and weights at the end; 0 leaves the medians as they are
@@ -151,8 +151,8 @@ fn text(found: &klnmf_select::Consensus, folder: &Path) -> String {
         let (cosine, silhouette) = (found.stability.cosines[k], found.stability.silhouettes[k]);
         let number = |x: f64| if x.is_finite() { format!("{x:.3}") } else { "not defined".into() };
         text += &format!(
-            "part {:<7} {} members, cosine {}, silhouette {}\n",
-            k + 1,
+            "{:<12} {} members, cosine {}, silhouette {}\n",
+            outputs::part(k),
             members.len(),
             number(cosine),
             number(silhouette)

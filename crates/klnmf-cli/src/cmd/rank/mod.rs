@@ -119,17 +119,27 @@ impl Ranks {
     }
 }
 
-/// The best model of every rank, with the names of V, its hash and the command.
+/// The best model of every rank, with the names of V, its hash and the command. Models of ranks that the
+/// results do not have any more are removed.
 fn write_models(folder: &Path, table: &Table<f64>, found: &Rank, command: &str) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder)?;
     let hash = klnmf_io::data_hash_text(table.matrix.view());
+    let file = |rank: usize| format!("r{rank:02}.npz");
+    let written: Vec<String> = found.rows.iter().map(|row| file(row.rank)).collect();
+    for entry in std::fs::read_dir(folder)?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let rank = name.strip_prefix('r').and_then(|name| name.strip_suffix(".npz")?.parse().ok());
+        if rank.is_some_and(|rank| file(rank) == name) && !written.contains(&name) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
     for row in &found.rows {
         let model = row.fit.to_model();
         let facts = serde_json::from_str(&model.metadata)?;
         let metadata = metadata(&facts, command, json!({ "kind": "rank", "data_hash": hash }));
         let (row_names, col_names) = (table.row_names.clone(), table.col_names.clone());
         let model = Model { row_names, col_names, metadata, ..model };
-        klnmf_io::write_model(folder.join(format!("r{:02}.npz", row.rank)).as_path(), &model)?;
+        klnmf_io::write_model(folder.join(file(row.rank)).as_path(), &model)?;
     }
     Ok(())
 }

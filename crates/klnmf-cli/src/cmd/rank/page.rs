@@ -13,7 +13,7 @@ pub fn page(input: &Path, table: &Table<f64>, found: &Rank) -> anyhow::Result<St
     let (fits, unconverged) =
         found.rows.iter().fold((0, 0), |sum, row| (sum.0 + row.fits, sum.1 + row.unconverged));
     let values = context! {
-        input => input.display().to_string(),
+        input => crate::outputs::title(input),
         shape => format!("{} × {}", table.matrix.rows(), table.matrix.cols()),
         answer => range(found),
         stability => stability(found),
@@ -50,8 +50,8 @@ fn marks(found: &Rank) -> Vec<(f64, String)> {
     }
 }
 
-/// How much worse than the best rank each rank predicts held-out counts. Small ranks are so much worse that
-/// the chart ends above the ranks of interest.
+/// How much worse than the best rank each rank predicts held-out counts. Ranks below the range can be so much
+/// worse that the chart is scaled to the others, unless there are none.
 fn held_out(found: &Rank) -> Option<String> {
     let choices = [("Poisson", &found.poisson), ("over-dispersed", &found.over_dispersed)];
     let choices: Vec<(&str, &Choice)> =
@@ -60,11 +60,13 @@ fn held_out(found: &Rank) -> Option<String> {
     let excess = |choice: &Choice, at: usize| {
         choice.totals[at] - choice.totals.iter().copied().fold(f64::INFINITY, f64::min)
     };
-    let at = found.rows.iter().position(|row| row.rank == last.smallest).unwrap_or(0).saturating_sub(4);
+    let at = found.rows.iter().position(|row| row.rank == last.smallest).unwrap_or(0);
+    let (at, room) = if at + 1 < found.rows.len() { (at, 2.0) } else { (at.saturating_sub(4), 1.15) };
     let above = |choice: &Choice| (at..found.rows.len()).map(|at| excess(choice, at)).fold(1.0, f64::max);
-    let top = 1.15 * choices.iter().map(|(_, choice)| above(choice)).fold(1.0, f64::max);
+    let top = room * choices.iter().map(|(_, choice)| above(choice)).fold(1.0, f64::max);
     let lines = choices.iter().map(|(name, choice)| line(name, found, |at| excess(choice, at))).collect();
     let chart = Chart {
+        whole_x: true,
         x_label: "parts",
         y_label: "held-out divergence above the best",
         lines,
@@ -92,12 +94,14 @@ fn stable(found: &Rank) -> String {
     let lowest = lines.iter().flat_map(|line| &line.points).map(|p| p.1).filter(|y| y.is_finite());
     let lowest = lowest.fold(0.0, f64::min);
     let chart = Chart {
+        whole_x: true,
         x_label: "parts",
         y_label: "stability",
         lines,
         linear_y: true,
         x_range: span(found),
-        y_range: Some((lowest - 0.03, 1.03)),
+        // With room for the labels of the marks above the lines.
+        y_range: Some((lowest - 0.03, 1.13)),
         marks: marks(found),
         ..Chart::default()
     };
@@ -106,8 +110,8 @@ fn stable(found: &Rank) -> String {
 
 fn divergence(found: &Rank) -> String {
     let lines = vec![line("divergence", found, |at| found.rows[at].fit.divergence)];
-    let (x_label, y_label) = ("parts", "divergence of the best fit");
-    Chart { x_label, y_label, lines, x_range: span(found), marks: marks(found), ..Chart::default() }.svg()
+    let (x_label, y_label, x_range) = ("parts", "divergence of the best fit", span(found));
+    Chart { whole_x: true, x_label, y_label, lines, x_range, marks: marks(found), ..Chart::default() }.svg()
 }
 
 fn rows(found: &Rank) -> Vec<Jinja> {

@@ -54,8 +54,8 @@ impl Separate {
         Ok(Material { name, mix, truth, training, notes })
     }
 
-    /// Opens the recording itself. If all sources are known, or with --online, it is read piece by piece, unless it is compared
-    /// with the true stems or resampled: both need whole signals.
+    /// Opens the recording itself. If all sources are known, or with --online, it is read piece by piece,
+    /// unless it is compared with the true stems or resampled: both need whole signals.
     fn recording(&self, path: &Path) -> anyhow::Result<Recording> {
         if self.goes_along() && self.evaluate.is_empty() {
             let reader = Reader::open(path)?;

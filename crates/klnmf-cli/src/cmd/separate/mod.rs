@@ -14,7 +14,7 @@ mod told;
 
 use crate::file_names::sound_files;
 use crate::new_folder::NewFolder;
-use crate::{interrupt, outputs, progress};
+use crate::{input, interrupt, outputs, progress};
 use anyhow::Context;
 use klnmf::Status;
 use klnmf_audio::{Dictionary, Progress, Separator, Stft};
@@ -32,8 +32,7 @@ impl Separate {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let begun = Instant::now();
         let separator = self.separator(begun)?;
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build()?;
-        pool.install(|| self.work(&separator, begun))
+        input::pool(self.threads)?.install(|| self.work(&separator, begun))
     }
 
     fn work(&self, separator: &Separator, begun: Instant) -> anyhow::Result<ExitCode> {

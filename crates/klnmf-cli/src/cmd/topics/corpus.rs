@@ -1,7 +1,8 @@
 //! The input of `klnmf topics`: texts to be counted, or counts.
 
-use crate::names::{Names, read_lines};
-use anyhow::{Context, bail};
+use crate::input;
+use crate::names::Names;
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use klnmf::{Mat, Scalar, Sparse};
 use klnmf_io::{Folder, Model, Stored, Table};
@@ -230,8 +231,11 @@ impl Input {
     fn read_matrix(&self) -> anyhow::Result<Corpus> {
         let mut table = klnmf_io::read_layer::<f64>(&self.path, self.layer.as_deref())?;
         self.names.apply(&self.path, &mut table)?;
-        table.matrix.view().check().map_err(|why| klnmf_io::Error::matrix(&self.path, why))?;
-        let words = self.vocabulary.as_deref().map(read_lines).transpose()?;
+        table.matrix.view().check().map_err(|why| {
+            let names = input::named(&why, &table);
+            anyhow!("{}{names}", klnmf_io::Error::matrix(&self.path, why))
+        })?;
+        let words = self.vocabulary.as_deref().map(klnmf_io::read_names).transpose()?;
         let columns = table.matrix.cols();
         let table = self.words_by_documents(table, words.as_ref().map(Vec::len))?;
         let Table { matrix, row_names, col_names } = table;
@@ -240,7 +244,7 @@ impl Input {
             notes.push("the vocabulary fits the rows of the file: it is read as words × documents".into());
         }
         let numbered = |what: &str, n: usize| (1..=n).map(|i| format!("{what} {i}")).collect::<Vec<String>>();
-        let titles = self.titles.as_deref().map(read_lines).transpose()?;
+        let titles = self.titles.as_deref().map(klnmf_io::read_names).transpose()?;
         if let Some(titles) = titles.as_ref().filter(|titles| titles.len() != matrix.cols()) {
             let file = self.titles.as_deref().unwrap_or(Path::new("")).display();
             bail!(

@@ -1,6 +1,7 @@
 //! The tables of a topic model, and their content.
 
 use super::corpus::Corpus;
+use crate::outputs;
 use klnmf::{TopicModel, Weights};
 use std::io::Write;
 use std::path::Path;
@@ -166,7 +167,7 @@ pub fn write_topics(path: &Path, corpus: &Corpus, top: &Top) -> anyhow::Result<(
                     topic.number,
                     topic.share,
                     topic.coherence.map_or(String::new(), |c| format!("{c:.4}")),
-                    quoted(&corpus.words[word.row]),
+                    outputs::csv_cell(&corpus.words[word.row]),
                     word.probability,
                     word.lift,
                     word.relevance,
@@ -198,7 +199,7 @@ pub fn write_documents(path: &Path, corpus: &Corpus, found: &Weights) -> anyhow:
             write!(
                 out,
                 "{},{},{},{:?},{main}",
-                quoted(name),
+                outputs::csv_cell(name),
                 lengths[j],
                 found.log_likelihood[j],
                 found.gaps[j]
@@ -209,14 +210,4 @@ pub fn write_documents(path: &Path, corpus: &Corpus, found: &Weights) -> anyhow:
         Ok(())
     })?;
     Ok(())
-}
-
-/// A cell of a CSV file, which a spreadsheet must not execute.
-fn quoted(text: &str) -> String {
-    let text = klnmf_io::harmless(text);
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.into_owned()
-    }
 }
