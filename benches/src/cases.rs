@@ -35,6 +35,21 @@ pub fn planted(n: usize, m: usize, rank: usize) -> Mat<f64> {
     Mat::from_fn(n, m, |i, j| random.poisson(mean(i, j)))
 }
 
+/// Counts of cells, most of them zero: a few genes are frequent, and every programme has genes of its own.
+pub fn cells(genes: usize, cells: usize, programmes: usize) -> klnmf::Result<Sparse<f64>> {
+    let mut random = Random::new(5);
+    let frequency: Vec<f64> = (0..genes).map(|_| random.uniform().powi(10)).collect();
+    let w = Mat::from_fn(programmes, genes, |_, i| frequency[i] * random.uniform().powi(3));
+    let h = Mat::from_fn(programmes, cells, |_, _| 1.5 * random.uniform().powi(3));
+    Sparse::from_triplets(genes, cells, klnmf::Order::Columns, |put| {
+        let mut random = Random::new(6);
+        (0..genes * cells).try_for_each(|at| {
+            let (i, j) = (at % genes, at / genes);
+            put(i, j, random.poisson(w.col(i).iter().zip(h.col(j)).map(|(w, h)| w * h).sum()))
+        })
+    })
+}
+
 /// The power spectrogram of a recording as in the paper: sine windows of 256 samples, half overlapping.
 pub fn spectrogram(path: &Path) -> anyhow::Result<Mat<f64>> {
     const WINDOW: usize = 256;
