@@ -50,7 +50,7 @@ impl Log {
             // More work may follow, and takes its own time.
             self.begun = now;
         }
-        if now - self.told < PAUSE {
+        if now - self.told < PAUSE || share <= 0.0 {
             return None;
         }
         let (elapsed, left) = ((now - self.begun).as_secs_f64(), 1.0 / share - 1.0);
@@ -84,7 +84,8 @@ mod tests {
         let after = |seconds| begun + Duration::from_secs(seconds);
         let mut log = Log::new(begun);
         assert_eq!(log.line(after(29), "1 of 4 fits", 0.25), None);
-        assert_eq!(log.line(after(60), "2 of 4 fits", 0.5).unwrap(), "2 of 4 fits, about 1 minute left");
+        assert_eq!(log.line(after(60), "0 of 4 fits", 0.0), None);
+        assert_eq!(log.line(after(60), "2 of 4 fits", 0.5).unwrap(), "2 of 4 fits, about 60 seconds left");
         assert_eq!(log.line(after(89), "3 of 4 fits", 0.75), None);
         // Then comes the next kind of work.
         assert_eq!(log.line(after(89), "4 of 4 fits", 1.0), None);
