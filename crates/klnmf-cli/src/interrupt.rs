@@ -42,7 +42,7 @@ pub fn something_to_save() {
 }
 
 /// Removes what is unfinished. The program must exit right afterwards.
-pub fn clean_up() {
+fn clean_up() {
     klnmf_io::abandon_unfinished();
     for (folder, whole) in MADE.try_lock().iter().flat_map(|made| made.iter()) {
         let _ = if *whole { std::fs::remove_dir_all(folder) } else { std::fs::remove_dir(folder) };

@@ -103,29 +103,6 @@ fn little_memory_is_told_before_the_work() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("of memory"), "{output:?}");
 }
 
-/// Wherever memory ends, so does the program: with a result, or with one line, and without hidden files.
-#[test]
-fn exhausted_memory_ends_with_one_line() {
-    let place = place();
-    place.write("v.csv", counts_csv(300, 400));
-    let mut failures = 0;
-    for megabytes in (10..250).step_by(3) {
-        let line = format!(
-            "ulimit -v {megabytes}000; unset RUST_BACKTRACE; $K factorize v.csv -k 3 --max-iter 3 --force -q"
-        );
-        let output = shell(&place, &line);
-        let message = String::from_utf8_lossy(&output.stderr);
-        // The loader of the program itself needs memory.
-        if output.status.code() != Some(127) && !output.status.success() {
-            assert_eq!(output.status.code(), Some(1), "{megabytes}: {message}");
-            assert_eq!(message.lines().count(), 1, "{megabytes}: {message}");
-            failures += 1;
-        }
-    }
-    assert!(failures > 3, "{failures}");
-    assert!(place.files().iter().all(|(path, _)| !path.to_string_lossy().contains(".klnmf-")));
-}
-
 /// A limit on the size of files is an error of the file, not a signal.
 #[test]
 fn too_large_files_are_told() {
