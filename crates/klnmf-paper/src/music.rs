@@ -294,7 +294,7 @@ fn parts(record: &Record) -> Item {
             let values: Vec<f64> = sheet.rows.iter().map(values).collect();
             let recovered = wave(record, part);
             panels.curve_and_wave(
-                &format!("part{part}"),
+                &format!("part {part}"),
                 (spectrum, &values),
                 (signal, &recovered, peak),
                 part,
