@@ -48,7 +48,7 @@ def test_structure_adds_up(counts):
         assert len(tops) == 90
         np.testing.assert_allclose(tops, 1)
         (legend,) = figure.legends
-        assert [text.get_text() for text in legend.get_texts()] == ["0", "1", "2", "3"]
+        assert [text.get_text() for text in legend.get_texts()] == ["part1", "part2", "part3", "part4"]
 
 
 def test_structure_of_many_components_has_no_legend():
