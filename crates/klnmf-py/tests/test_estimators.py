@@ -161,7 +161,7 @@ def test_names_and_output(X, make):
     frame = pd.DataFrame(X, columns=[f"gene{i}" for i in range(60)], index=[f"cell{i}" for i in range(90)])
     model = make(3, random_state=0).set_output(transform="pandas").fit(frame)
     assert model.feature_names_in_.tolist() == frame.columns.tolist()
-    names = [f"{'topic' if make is TopicModel else 'part'}{i}" for i in (1, 2, 3)]
+    names = [f"{make.__name__.lower()}{i}" for i in range(3)]
     assert model.get_feature_names_out().tolist() == names
     out = model.transform(frame)
     assert out.index.equals(frame.index) and out.columns.tolist() == names

@@ -150,8 +150,7 @@ def test_scikit_learn_names(V, make):
     X = V.T
     model = make(3, random_state=0).set_output(transform="pandas").fit(X)
     assert model.n_features_in_ == 60 and model.feature_names_in_.tolist() == FEATURES.tolist()
-    what = "topic" if make is klnmf.TopicModel else "part"
-    names = [f"{what}{k}" for k in (1, 2, 3)]
+    names = [f"{make.__name__.lower()}{k}" for k in range(3)]
     assert model.get_feature_names_out().tolist() == names
     out = model.transform(X)
     assert out.columns.tolist() == names and out.index.tolist() == SAMPLES.tolist()

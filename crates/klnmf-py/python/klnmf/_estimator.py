@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from klnmf._data import count
 from klnmf._data import threads as thread_count
 from klnmf._decomposer import Prepared
-from klnmf._labels import is_a, numbered, row_labels
+from klnmf._labels import is_a, row_labels
 from klnmf._online import Online
 from klnmf._results import Decomposition
 from klnmf._sklearn_common import (
@@ -47,8 +47,6 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_steps_: int
     trace_: NDArray
     status_: str
-
-    _what = "part"
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Learn the components of X.
@@ -148,21 +146,6 @@ class Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _before(self) -> NDArray | None:
         """The components of the last fit, if `warm_start` is set."""
         return getattr(self, "components_", None) if self.warm_start else None
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray:
-        """Names of the components: part1, part2 and so on, or topic1, as in the files of the program.
-
-        Parameters
-        ----------
-        input_features : ignored
-            Present for compatibility with scikit-learn.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        count = len(super().get_feature_names_out(input_features))
-        return numbered(count, self._what).astype(object)
 
     @property
     def _n_features_out(self) -> int:

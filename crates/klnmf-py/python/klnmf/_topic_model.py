@@ -89,8 +89,6 @@ class TopicModel(Factors):
 
     perplexity_: float
 
-    _what = "topic"
-
     def __init__(
         self,
         n_components: int = 10,
