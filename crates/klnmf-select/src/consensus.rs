@@ -23,11 +23,6 @@ const NEIGHBOURS: f64 = 0.3;
 /// What a row gets that no consensus part has, relative to its share of V.
 const TRACE: f64 = 1e-6;
 
-/// The tolerance of fits that only a consensus needs. The median of their parts depends far more on where the
-/// fits start than on how closely they converge: on brca560 as cNMF scales it, with 8 parts, the consensus
-/// parts of this tolerance and of 3e-3 have cosines of at least 0.999, and the fits take 1.6 times less.
-pub const CONSENSUS_TOL: f64 = 1e-2;
-
 /// Settings of [`consensus`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConsensusSettings {

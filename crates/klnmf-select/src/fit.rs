@@ -19,7 +19,8 @@ pub struct FitSettings {
     pub seed: u64,
     /// Starts of each fit, of which the best is kept.
     pub starts: usize,
-    /// The tolerance of each fit: see [`Settings::tol`].
+    /// The tolerance of each fit: see [`Settings::tol`]. The default is less strict than that of one fit,
+    /// because what many fits have in common depends far more on where they start than on their last digits.
     pub tol: f64,
     /// The iteration limit of each fit.
     pub max_iter: usize,
@@ -29,8 +30,7 @@ pub struct FitSettings {
 
 impl Default for FitSettings {
     fn default() -> Self {
-        let Settings { tol, max_iter, .. } = Settings::default();
-        Self { seed: 0, starts: 1, tol, max_iter, stop: None }
+        Self { seed: 0, starts: 1, tol: 1e-2, max_iter: Settings::default().max_iter, stop: None }
     }
 }
 

@@ -33,7 +33,7 @@ mod thinning;
 mod tree;
 
 pub use choice::{Choice, Curve, choose, choose_stable};
-pub use consensus::{CONSENSUS_TOL, Consensus, ConsensusSettings, consensus};
+pub use consensus::{Consensus, ConsensusSettings, consensus};
 pub use dispersion::Dispersion;
 pub use error::Error;
 pub use fit::{Fit, FitSettings};

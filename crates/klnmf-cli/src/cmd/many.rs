@@ -27,9 +27,9 @@ pub struct Many {
     /// Seed of all random numbers; the same seed gives the same files
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
-    /// Tolerance of each fit, relative to its divergence [default: 0.003; of consensus 0.01]
-    #[arg(long, value_name = "GAP", allow_negative_numbers = true)]
-    tol: Option<f64>,
+    /// Tolerance of each fit, relative to its divergence
+    #[arg(long, value_name = "GAP", default_value_t = FitSettings::default().tol, allow_negative_numbers = true)]
+    tol: f64,
     /// Maximum number of iterations of each fit
     #[arg(long, value_name = "N", default_value_t = Settings::default().max_iter, allow_negative_numbers = true)]
     max_iter: usize,
@@ -79,8 +79,8 @@ impl Many {
         if data.precision == Some(Precision::F32) {
             bail!("--precision f32: the fits are compared in f64; leave it out");
         }
-        let settings = Settings { starts: self.starts, threads: data.threads, ..Settings::default() };
-        Settings { tol: self.tol.unwrap_or(settings.tol), ..settings }.validate()?;
+        let (starts, tol, threads) = (self.starts, self.tol, data.threads);
+        Settings { starts, tol, threads, ..Settings::default() }.validate()?;
         interrupt::flag();
         interrupt::nothing_to_save();
         let table = input::read::<f64>(data)?;
@@ -101,10 +101,9 @@ impl Many {
         Ok(table)
     }
 
-    /// The fits of V in a folder, of which the files `own` are results. `tol` is the default tolerance.
+    /// The fits of V in a folder, of which the files `own` are results.
     pub fn fits<'v>(
         &self,
-        tol: f64,
         v: Matrix<'v, f64>,
         (data, output): (&Data, &Output),
         (folder, own): (&OutFolder, &Path),
@@ -116,7 +115,7 @@ impl Many {
         fits.settings = FitSettings {
             seed: self.seed,
             starts: self.starts,
-            tol: self.tol.unwrap_or(tol),
+            tol: self.tol,
             max_iter: self.max_iter,
             stop: Some(interrupt::flag()),
         };

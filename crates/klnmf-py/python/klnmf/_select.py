@@ -126,7 +126,7 @@ def rank(
     bootstrap: bool = False,
     starts: int = 1,
     seed: int = 0,
-    tol: float = 3e-3,
+    tol: float = 1e-2,
     max_iter: int = 2000,
     folder: str | os.PathLike[str] | None = None,
     threads: int | None = None,
@@ -152,7 +152,8 @@ def rank(
     seed : int
         Seed of all random numbers. The same seed gives the same bits on any number of threads.
     tol : float
-        Tolerance of each fit; see `factorize`.
+        Tolerance of each fit; see `factorize`. What many fits have in common needs a less strict one than a
+        single fit.
     max_iter : int
         Maximum number of iterations of each fit.
     folder : str or path, optional
@@ -233,8 +234,8 @@ def consensus(
     seed : int
         Seed of all random numbers. The same seed gives the same bits on any number of threads.
     tol : float
-        Tolerance of each fit; see `factorize`. The medians of many fits need a less strict one than a single
-        fit.
+        Tolerance of each fit; see `factorize`. What many fits have in common needs a less strict one than a
+        single fit.
     max_iter : int
         Maximum number of iterations of each fit.
     folder : str or path, optional

@@ -71,8 +71,7 @@ impl Join {
         let table = self.many.read(&self.data, self.rank)?;
         let v = table.matrix.view();
         super::note_rank(&self.output, (v.rows(), v.cols()), self.rank);
-        let fits =
-            self.many.fits(klnmf_select::CONSENSUS_TOL, v, (&self.data, &self.output), (&folder, &path))?;
+        let fits = self.many.fits(v, (&self.data, &self.output), (&folder, &path))?;
         let settings = ConsensusSettings {
             rank: self.rank,
             replicates: self.replicates,

@@ -8,7 +8,6 @@ use super::many::{Many, incomplete};
 use super::{Data, Output, metadata};
 use crate::out_folder::OutFolder;
 use clap::Args;
-use klnmf::Settings;
 use klnmf_io::{Model, Table};
 use klnmf_select::{Choice, Rank, RankSettings};
 use serde_json::{Map, Value, json};
@@ -77,8 +76,7 @@ impl Ranks {
         let table = self.many.read(&self.data, self.to)?;
         let v = table.matrix.view();
         super::note_rank(&self.output, (v.rows(), v.cols()), self.to);
-        let fits =
-            self.many.fits(Settings::default().tol, v, (&self.data, &self.output), (&folder, &path))?;
+        let fits = self.many.fits(v, (&self.data, &self.output), (&folder, &path))?;
         let settings = RankSettings {
             ranks: (self.from..=self.to).collect(),
             replicates: self.replicates,
