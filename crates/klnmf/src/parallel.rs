@@ -9,7 +9,7 @@ use crate::error::require;
 use crate::kernel::Isa;
 use crate::{Error, Result};
 use rayon::prelude::*;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Columns whose values are summed before their sum is added to the total.
 pub const CHUNK: usize = 64;
@@ -54,6 +54,13 @@ impl Pool {
 
     /// Runs `f` on the threads.
     pub fn run<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        let (mut f, mut result) = (Some(f), None);
+        self.enter(&mut || result = f.take().map(|f| f()));
+        result.expect("f has run")
+    }
+
+    /// The part of [`Pool::run`] that is compiled once, and not for every `f`.
+    fn enter(&self, f: &mut (dyn FnMut() + Send)) {
         match &self.own {
             Some(pool) => pool.install(f),
             None => f(),
@@ -78,15 +85,49 @@ impl Pool {
         if a.len() <= width * per_a {
             return f(0, a, b);
         }
-        self.run(|| {
-            a.par_chunks_mut(width * per_a)
-                .zip(b.par_chunks_mut(width * per_b))
-                .enumerate()
-                // Any thread may take the next panel, because panels of sparse data differ in work.
-                .with_max_len(1)
-                .for_each(|(panel, (a, b))| f(panel * width, a, b));
-        });
+        let pieces = a.chunks_mut(width * per_a).zip(b.chunks_mut(width * per_b)).enumerate();
+        self.run(|| for_each(pieces, |(panel, (a, b))| f(panel * width, a, b)));
     }
+}
+
+/// Calls `f` with every task, on all threads if called in a pool. Any thread may take the next one, because
+/// tasks differ in work.
+pub fn for_each<A: Send>(tasks: impl Iterator<Item = A>, f: impl Fn(A) + Sync) {
+    let tasks: Vec<_> = tasks.map(|task| Mutex::new(Some(task))).collect();
+    in_any_order(tasks.len(), &|at| {
+        let task = lock(&tasks[at]).take();
+        task.into_iter().for_each(&f);
+    });
+}
+
+/// The results of `f` for all tasks, in their order. Runs like [`for_each`].
+pub fn map<A: Send, R: Send>(tasks: impl Iterator<Item = A>, f: impl Fn(A) -> R + Sync) -> Vec<R> {
+    let mut results: Vec<Option<R>> = Vec::new();
+    let tasks: Vec<A> = tasks.collect();
+    results.resize_with(tasks.len(), || None);
+    for_each(tasks.into_iter().zip(&mut results), |(task, result)| *result = Some(f(task)));
+    results.into_iter().flatten().collect()
+}
+
+/// Runs both, at the same time if called in a pool.
+pub fn both(a: impl FnOnce() + Send, b: impl FnOnce() + Send) {
+    let (mut a, mut b) = (Some(a), Some(b));
+    let run: [&mut (dyn FnMut() + Send); 2] =
+        [&mut || a.take().map_or((), |a| a()), &mut || b.take().map_or((), |b| b())];
+    for_each(run.into_iter(), |run| run());
+}
+
+/// The part of [`for_each`] that is compiled once, and not for every `f`.
+fn in_any_order(count: usize, f: &(dyn Fn(usize) + Sync)) {
+    match rayon::current_thread_index() {
+        Some(_) => (0..count).into_par_iter().with_max_len(1).for_each(f),
+        None => (0..count).for_each(f),
+    }
+}
+
+/// A thread that panicked ends the call anyway.
+fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Checks that the number of threads is at most 1024.
@@ -102,6 +143,6 @@ impl<S> PerThread<S> {
     /// Lends the calling thread its value. Threads of the pool that it was created for never have to wait.
     pub fn with<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
         let mine = rayon::current_thread_index().unwrap_or(0) % self.0.len();
-        f(&mut self.0[mine].lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut lock(&self.0[mine]))
     }
 }

@@ -12,8 +12,7 @@ use crate::factorize::{Settings, Solution, Status};
 use crate::problem::Problem;
 use crate::run::Run;
 use crate::solver::WARM_UP;
-use crate::{Init, Result, Scalar, Solver};
-use rayon::prelude::*;
+use crate::{Init, Result, Scalar, Solver, parallel};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -133,7 +132,7 @@ impl<'a, T: Scalar> Contest<'a, '_, T> {
             raced += work_of_round / rivals.len() as f64;
             let until = self.work.iterations(raced).max(1);
             // One thread for each start, as long as there are enough of them.
-            self.problem.pool.run(|| rivals.par_iter_mut().for_each(|(_, run)| run.advance_to(until)));
+            self.problem.pool.run(|| parallel::for_each(rivals.iter_mut(), |(_, run)| run.advance_to(until)));
             self.left -= CHEAP * rivals.len() as f64;
             rivals.sort_by(|(_, a), (_, b)| a.info().divergence.total_cmp(&b.info().divergence));
             for (seed, run) in rivals.split_off((rivals.len() / 2).max(LAST)) {

@@ -2,9 +2,8 @@
 
 use super::{Blocks, ColumnData, Dictionary, Load};
 use crate::matrix::{Matrix, Order, Sparse};
-use crate::parallel::Pool;
+use crate::parallel::{Pool, map};
 use crate::{Mat, Scalar};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// A copy of some columns of V.
@@ -28,7 +27,7 @@ impl<S: Scalar> Batch<S> {
         ranges: &[Range<usize>],
     ) -> Self {
         let read = |range: &Range<usize>| piece(data, dictionary, range.clone());
-        let pieces: Vec<Piece<S>> = pool.run(|| ranges.par_iter().with_max_len(1).map(read).collect());
+        let pieces: Vec<Piece<S>> = pool.run(|| map(ranges.iter(), read));
         let (rows, cols) = (data.shape().0, ranges.iter().map(ExactSizeIterator::len).sum());
         let values = pieces.iter().map(|piece| &piece.2[..]).collect::<Vec<_>>().concat();
         if !data.gathers() {

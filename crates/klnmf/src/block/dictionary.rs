@@ -3,9 +3,8 @@
 use super::{Block, MOST_COLUMNS, padded};
 use crate::cost::Cost;
 use crate::kernel::{Aligned, Isa, Packed, SparseRows};
-use crate::parallel::Pool;
+use crate::parallel::{Pool, both, for_each, map};
 use crate::{Mat, Scalar, kernel};
-use rayon::prelude::*;
 
 /// The parts of the dictionary and workspace that a method needs besides products.
 #[derive(Clone, Copy, Default)]
@@ -101,12 +100,12 @@ impl<S: Scalar> Dictionary<S> {
             set_shares(kt, sums, shares);
         };
         let lay_out = || {
-            let pieces = rows.par_chunks_mut(PIECE * *stride).zip(kt.par_chunks(PIECE * *r));
-            pieces.for_each(|(to, kt)| kernel::convert_rows(kt, *r, to, *stride));
+            let pieces = rows.chunks_mut(PIECE * *stride).zip(kt.chunks(PIECE * *r));
+            for_each(pieces, |(to, kt)| kernel::convert_rows(kt, *r, to, *stride));
             packed.iter_mut().for_each(|packed| packed.set(kt));
             set_atoms(kt, *r, atoms);
         };
-        pool.run(|| rayon::join(add_up, lay_out));
+        pool.run(|| both(add_up, lay_out));
     }
 }
 
@@ -118,7 +117,7 @@ fn row_sums<T: Scalar>(kt: &[T], r: usize) -> Vec<f64> {
         kernel::add_columns(rows, &mut sums);
         sums
     };
-    let pieces: Vec<Vec<f64>> = kt.par_chunks(PIECE * r).map(of_piece).collect();
+    let pieces: Vec<Vec<f64>> = map(kt.chunks(PIECE * r), of_piece);
     let mut sums = vec![0.0; r];
     pieces.iter().for_each(|piece| sums.iter_mut().zip(piece).for_each(|(sum, x)| *sum += x));
     sums
@@ -128,7 +127,7 @@ fn row_sums<T: Scalar>(kt: &[T], r: usize) -> Vec<f64> {
 fn set_shares<T: Scalar, S: Scalar>(kt: &[T], mut sums: Vec<f64>, shares: &mut [S]) {
     let r = sums.len();
     sums.iter_mut().filter(|sum| **sum > 0.0).for_each(|sum| *sum = 1.0 / *sum);
-    shares.par_chunks_mut(PIECE).zip(kt.par_chunks(PIECE * r)).for_each(|(shares, rows)| {
+    for_each(shares.chunks_mut(PIECE).zip(kt.chunks(PIECE * r)), |(shares, rows)| {
         for (share, row) in shares.iter_mut().zip(rows.chunks_exact(r)) {
             *share = S::from_f64(kernel::dot(row, &sums));
         }
@@ -139,7 +138,7 @@ fn set_shares<T: Scalar, S: Scalar>(kt: &[T], mut sums: Vec<f64>, shares: &mut [
 fn set_atoms<T: Scalar, S: Scalar>(kt: &[T], r: usize, atoms: &mut [S]) {
     let height = atoms.len() / r;
     // Eight atoms at a time, because their entries in a row lie in one or two cache lines.
-    atoms.par_chunks_mut((8 * height).max(1)).enumerate().for_each(|(eight, atoms)| {
+    for_each(atoms.chunks_mut((8 * height).max(1)).enumerate(), |(eight, atoms)| {
         for (i, row) in kt.chunks_exact(r).enumerate() {
             let entries = row[8 * eight..].iter().zip(atoms.chunks_exact_mut(height));
             entries.for_each(|(x, atom)| atom[i] = S::from_f64(x.to_f64()));

@@ -13,6 +13,8 @@ use std::mem::MaybeUninit;
 pub trait TileMap<S: Scalar> {
     /// Whether it leaves z unchanged.
     const SAME: bool = false;
+    /// Whether it is so short that a loop over several columns is unrolled.
+    const SHORT: bool = false;
     /// Whether it depends on z.
     const READS: bool = true;
 
@@ -105,6 +107,8 @@ pub(crate) struct Ratio<'a, S> {
 }
 
 impl<S: Scalar> TileMap<S> for Ratio<'_, S> {
+    const SHORT: bool = true;
+
     #[inline(always)]
     fn map<L: Lanes<S>>(&mut self, _: usize, at: usize, live: usize, z: L) -> L {
         L::load(z.token(), self.a, at, live).over(z)

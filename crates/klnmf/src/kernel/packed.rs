@@ -13,7 +13,7 @@ use super::isa::{Isa, Wide, simd};
 use super::lanes::Lanes;
 use super::map::{Same, TileMap};
 use crate::Scalar;
-use rayon::prelude::*;
+use crate::parallel::{both, for_each};
 use std::ops::Range;
 
 /// Vectors in a strip. With two, the sums of six or eight columns just fill the registers. The last strip has
@@ -48,11 +48,11 @@ impl<S: Scalar> Packed<S> {
         let (p, r, width) = (*p, *r, *width);
         // Several strips of rows at a time, so that distributing them costs little.
         let many = 16 * width * r;
-        let rows = rows.par_chunks_mut(many).zip(kt.par_chunks(many));
-        let atoms = atoms.par_chunks_mut(width * p).enumerate();
-        rayon::join(
-            || rows.for_each(|(to, kt)| set_rows(to, kt, r, width)),
-            || atoms.for_each(|(strip, to)| set_atoms(to, kt, r, strip * width)),
+        let rows = rows.chunks_mut(many).zip(kt.chunks(many));
+        let atoms = atoms.chunks_mut(width * p).enumerate();
+        both(
+            || for_each(rows, |(to, kt)| set_rows(to, kt, r, width)),
+            || for_each(atoms, |(strip, to)| set_atoms(to, kt, r, strip * width)),
         );
     }
 
@@ -77,11 +77,13 @@ impl<S: Scalar> Packed<S> {
         let some = columns_at_a_time(self.isa.vector_bytes());
         let whole = if F::SAME { q } else { q - q % some };
         let (b, (c, rest)) = (x, t.split_at_mut(whole * height));
-        self.isa.run_wide(Product { strips, stride, skip, depth, b, q: whole, c, height, add, origin, map });
+        let product = Product { strips, stride, skip, depth, b, q: whole, c, height, add, origin, map, some };
+        self.isa.run_wide(product);
         if whole < q {
             let (b, q, c) = (&x[whole * self.r..], q - whole, &mut *rest);
             let map = &mut Same;
-            self.isa.run_wide(Product { strips, stride, skip, depth, b, q, c, height, add, origin, map });
+            let product = Product { strips, stride, skip, depth, b, q, c, height, add, origin, map, some };
+            self.isa.run_wide(product);
         }
         for (column, z) in (whole..q).zip(rest.chunks_mut(height.max(1))) {
             map.apply(self.isa, column, rows.start + column * self.p, z);
@@ -98,7 +100,8 @@ impl<S: Scalar> Packed<S> {
         let (stride, skip, depth) = (self.p, rows.start, rows.len());
         let (height, origin, add) = (self.r, (0, self.r), true);
         let (strips, map) = (&self.atoms[..], &mut Same);
-        self.isa.run_wide(Product { strips, stride, skip, depth, b: t, q, c: g, height, add, origin, map });
+        let (b, c, some) = (t, g, 0);
+        self.isa.run_wide(Product { strips, stride, skip, depth, b, q, c, height, add, origin, map, some });
     }
 }
 
@@ -159,6 +162,8 @@ struct Product<'a, S, F> {
     /// The position of c's first number in the arrays that f reads, and their height.
     origin: (usize, usize),
     map: &'a mut F,
+    /// The columns that f is applied to at a time, as a number that the compiler does not know.
+    some: usize,
 }
 
 impl<S: Scalar, F: TileMap<S>> Wide<S> for Product<'_, S, F> {
@@ -176,8 +181,7 @@ impl<S: Scalar, F: TileMap<S>> Wide<S> for Product<'_, S, F> {
 
 impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
     /// Processes all columns: `N` at a time, then `M`, then one. With a map their number must be a multiple
-    /// of
-    /// `N`, so that the compiler has fewer cases to unroll.
+    /// of `N`, so that the compiler has fewer cases to unroll.
     #[inline(always)]
     fn all<L: Lanes<S>, const N: usize, const M: usize>(mut self, token: L::Token) {
         let mut j = 0;
@@ -256,7 +260,8 @@ impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
         if F::SAME {
             return;
         }
-        for n in 0..N {
+        // A long map is not unrolled.
+        for n in 0..if F::SHORT { N } else { self.some } {
             let place = self.origin.0 + (j + n) * self.origin.1 + first;
             for v in 0..V {
                 let (at, live) = (n * height + first + v * L::N, (live - v * L::N).min(L::N));

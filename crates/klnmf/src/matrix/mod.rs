@@ -13,8 +13,7 @@ pub use dense::Mat;
 pub(crate) use dense::transpose_into;
 pub use sparse::Sparse;
 
-use crate::{Entry, Error, Result, Scalar};
-use rayon::prelude::*;
+use crate::{Entry, Error, Result, Scalar, parallel};
 use std::ops::Range;
 
 /// Which lines of a matrix are contiguous in memory.
@@ -220,10 +219,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     pub fn check(&self) -> Result<()> {
         self.check_entries()?;
         let sum = |part: &[T]| part.iter().map(|v| v.to_f64()).sum::<f64>();
-        let sums: Vec<f64> = match rayon::current_thread_index() {
-            Some(_) => self.values.par_chunks(1 << 16).map(sum).collect(),
-            None => self.values.chunks(1 << 16).map(sum).collect(),
-        };
+        let sums = parallel::map(self.values.chunks(1 << 16), sum);
         if sums.iter().sum::<f64>().is_finite() { Ok(()) } else { Err(Error::SumOverflow) }
     }
 
@@ -232,10 +228,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         let bad = |v: &T| !(v.is_finite() && *v >= T::ZERO);
         // A fold without early exit is several times faster on valid data, the usual case.
         let any_bad = |chunk: &[T]| chunk.iter().fold(false, |any, v| any | bad(v));
-        let any = match rayon::current_thread_index() {
-            Some(_) => self.values.par_chunks(1 << 16).any(any_bad),
-            None => self.values.chunks(4096).any(any_bad),
-        };
+        let any = parallel::map(self.values.chunks(1 << 16), any_bad).contains(&true);
         let first = if any { self.entries().find(|entry| bad(&entry.2)) } else { None };
         first.map_or(Ok(()), |(row, col, x)| {
             let entry = Entry { row, col, value: x.to_f64() };

@@ -3,8 +3,8 @@
 use super::sparse::try_vec;
 use super::{Matrix, Sparse};
 use crate::block::take;
+use crate::parallel::for_each;
 use crate::{Error, Result, Scalar};
-use rayon::prelude::*;
 use std::ops::Range;
 
 impl<T: Scalar> Sparse<T> {
@@ -24,7 +24,7 @@ impl<T: Scalar> Sparse<T> {
         let tasks = if threads > 1 { 4 * threads } else { 1 };
         let step = length.div_ceil(tasks).max(1);
         let mut ptr = try_vec(length + 1, 1, 0usize)?;
-        for_each_task(ptr[1..].chunks_mut(step).enumerate().collect(), |(task, counts)| {
+        for_each(ptr[1..].chunks_mut(step).enumerate(), |(task, counts)| {
             let first = task * step;
             for_each_within(view, first..first + counts.len(), |_, place, _| counts[place - first] += 1);
         });
@@ -36,7 +36,7 @@ impl<T: Scalar> Sparse<T> {
             let stored = ptr[places.end] - ptr[first];
             (places, take(&mut idx_left, stored), take(&mut val_left, stored))
         };
-        for_each_task((0..length).step_by(step).map(cut).collect(), |(places, idx, val)| {
+        for_each((0..length).step_by(step).map(cut), |(places, idx, val)| {
             let first = places.start;
             let mut next: Vec<usize> = ptr[places.clone()].iter().map(|at| at - ptr[first]).collect();
             for_each_within(view, places, |line, place, value| {
@@ -62,13 +62,5 @@ fn for_each_within<T: Scalar>(view: Matrix<'_, T>, places: Range<usize>, mut f: 
             }
             f(l, place, *value);
         }
-    }
-}
-
-/// Calls `f` with every task, in parallel if called in a pool.
-fn for_each_task<A: Send>(tasks: Vec<A>, f: impl Fn(A) + Sync + Send) {
-    match rayon::current_thread_index() {
-        Some(_) => tasks.into_par_iter().with_max_len(1).for_each(f),
-        None => tasks.into_iter().for_each(f),
     }
 }

@@ -1,8 +1,7 @@
 //! A compressed sparse matrix that owns its arrays: CSC or CSR.
 
 use super::{Compressed, Matrix, Order};
-use crate::{Error, Result, Scalar};
-use rayon::prelude::*;
+use crate::{Error, Result, Scalar, parallel};
 
 /// A sparse matrix in compressed lines: columns (CSC) or rows (CSR).
 ///
@@ -149,10 +148,9 @@ impl<T: Scalar> Sparse<T> {
             let rising = line.idx.is_none_or(|idx| idx.is_sorted_by(|a, b| a < b));
             rising && line.values.iter().all(|v| *v != T::ZERO)
         };
-        match rayon::current_thread_index() {
-            Some(_) => (0..self.ptr.len() - 1).into_par_iter().with_min_len(64).all(right),
-            None => (0..self.ptr.len() - 1).all(right),
-        }
+        let (lines, some) = (self.ptr.len() - 1, 1024);
+        let all_of = |first: usize| (first..(first + some).min(lines)).all(right);
+        !parallel::map((0..lines).step_by(some), all_of).contains(&false)
     }
 
     /// Sorts each line, sums duplicates and drops zeros, in place. A line in order is only moved.

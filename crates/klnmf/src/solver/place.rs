@@ -8,8 +8,7 @@ use super::{Setup, Side, Solver, Store};
 use crate::block::{DictionaryParts, Nonzero};
 use crate::certificate::{Certificate, Certifier, first_infinite};
 use crate::problem::Problem;
-use crate::{Entry, Mat, Result, Scalar, kernel};
-use rayon::prelude::*;
+use crate::{Entry, Mat, Result, Scalar, kernel, parallel};
 use std::ops::RangeInclusive;
 
 /// The range in which V and the factors (with columns of W that sum to 1) must lie. f32 covers 1e-38 to 1e38.
@@ -211,8 +210,8 @@ impl<'p, T: Scalar> Place for &'p Problem<'p, T> {
 
     fn all(&self, factors: &Pair<T>, test: Test) -> bool {
         let all = |x: &Mat<T>| {
-            let chunks = x.as_slice().par_chunks(1 << 16);
-            chunks.into_par_iter().all(|chunk| chunk.iter().all(|x| test.holds(x.to_f64())))
+            let all_of = |chunk: &[T]| chunk.iter().all(|x| test.holds(x.to_f64()));
+            parallel::map(x.as_slice().chunks(1 << 16), all_of).into_iter().all(|all| all)
         };
         self.pool.run(|| all(&factors.wt) && all(&factors.h))
     }

@@ -5,9 +5,8 @@ use super::TopicSettings;
 use crate::block::ColumnData;
 use crate::decompose::{DecomposeSettings, Decomposer};
 use crate::matrix::{Matrix, Order, Sparse};
-use crate::parallel::Pool;
+use crate::parallel::{self, Pool};
 use crate::{Mat, Result, Status};
-use rayon::prelude::*;
 
 /// The weights of documents for given topics, with a certificate each.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,5 +133,5 @@ pub fn log_likelihoods<'a>(
         let (x, entries) = (weights.col(j), view.line(j).entries().filter(|(_, v)| *v > 0.0));
         entries.map(|(i, v)| v * crate::kernel::dot(wt.col(i), x).ln()).sum()
     };
-    Ok(pool.run(|| (0..view.cols()).into_par_iter().map(of_document).collect()))
+    Ok(pool.run(|| parallel::map(0..view.cols(), of_document)))
 }
