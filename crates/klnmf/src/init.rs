@@ -44,12 +44,11 @@ pub(crate) fn start<T: Scalar>(
     rank: usize,
     settings: &Settings,
 ) -> Result<(Mat<T>, Mat<T>)> {
-    let (n, m) = problem.shape();
-    check_rank_of((n, m), rank)?;
-    let (mut w, mut h) = match settings.init {
-        Init::Random => random(n, m, rank, settings.seed)?,
-        Init::Nndsvd => nndsvd(problem, rank, settings)?,
-    };
+    if settings.init == Init::Random {
+        return random_start(problem.shape(), problem.sum, rank, settings.seed);
+    }
+    check_rank_of(problem.shape(), rank)?;
+    let (mut w, mut h) = nndsvd(problem, rank, settings)?;
     problem.check()?;
     scale_to(problem.sum, &mut w, &mut h);
     Ok((w, h))
@@ -63,7 +62,11 @@ pub(crate) fn random_start<T: Scalar>(
     seed: u64,
 ) -> Result<(Mat<T>, Mat<T>)> {
     check_rank_of((n, m), rank)?;
-    let (mut w, mut h) = random(n, m, rank, seed)?;
+    let (mut w, mut h) = (Mat::try_zeros(n, rank)?, Mat::try_zeros(rank, m)?);
+    for (stream, factor) in [&mut w, &mut h].into_iter().enumerate() {
+        let mut normal = Normal::new(seed, stream as u64);
+        factor.as_mut_slice().iter_mut().for_each(|x| *x = T::from_f64(normal.magnitude()));
+    }
     scale_to(sum, &mut w, &mut h);
     Ok((w, h))
 }
@@ -138,15 +141,6 @@ impl Normal {
     }
 }
 
-fn random<T: Scalar>(n: usize, m: usize, rank: usize, seed: u64) -> Result<(Mat<T>, Mat<T>)> {
-    let (mut w, mut h) = (Mat::try_zeros(n, rank)?, Mat::try_zeros(rank, m)?);
-    for (stream, factor) in [&mut w, &mut h].into_iter().enumerate() {
-        let mut normal = Normal::new(seed, stream as u64);
-        factor.as_mut_slice().iter_mut().for_each(|x| *x = T::from_f64(normal.magnitude()));
-    }
-    Ok((w, h))
-}
-
 /// Scales W and H by a common factor so that ΣWH = `total`. If that is zero, only H becomes zero.
 fn scale_to<T: Scalar>(total: f64, w: &mut Mat<T>, h: &mut Mat<T>) {
     let now: f64 = w.col_sums().iter().zip(h.row_sums()).map(|(w, h)| w * h).sum();
@@ -202,33 +196,38 @@ fn singular_vectors<T: Scalar>(
     // B is m × k and V·B is n × k.
     let mut b = Mat::from_fn(m, k, |_, _| normal.draw());
     for _ in 0..4 {
-        let a = orthonormal(times(&mut rows, &b));
-        b = orthonormal(times(&mut columns, &a));
+        let a = orthonormal(times(&mut rows, &b).0);
+        b = orthonormal(times(&mut columns, &a).0);
         if settings.stopped() {
             break;
         }
     }
     // V·B = U·S·Rᵀ with B orthonormal, so V ≈ U·S·(B·R)ᵀ.
-    let a = times(&mut rows, &b);
+    let (a, unit) = times(&mut rows, &b);
     let (at, bt) = (a.transpose(), b.transpose());
     let (squares, turn) = symmetric_eigen(gram(&at));
-    let values: Vec<f64> = squares.iter().map(|s| s.max(0.0).sqrt()).collect();
+    let mut values: Vec<f64> = squares.iter().map(|s| s.max(0.0).sqrt()).collect();
     let [mut left, right] = [at, bt].map(|xt| transposed_product(&xt, &turn));
-    for (column, s) in left.as_mut_slice().chunks_mut(n).zip(&values) {
+    for (column, s) in left.as_mut_slice().chunks_mut(n).zip(&mut values) {
         column.iter_mut().for_each(|x| *x /= s.max(f64::MIN_POSITIVE));
+        *s *= unit;
     }
     (values, left, right)
 }
 
-/// Vᵀ·X for V given by columns (q of them) and X with k columns: q × k.
-fn times(half: &mut HalfProblem<'_, f64>, x: &Mat<f64>) -> Mat<f64> {
+/// Vᵀ·X for V given by columns (q of them) and X with k columns: q × k. The product is divided by a power of
+/// two, which is returned too, so that the squares of its entries neither overflow nor underflow.
+fn times(half: &mut HalfProblem<'_, f64>, x: &Mat<f64>) -> (Mat<f64>, f64) {
     half.set(&x.transpose());
     let mut products = Mat::zeros(x.cols(), half.data.shape().1);
     let mut units = vec![(); products.cols()];
     half.for_each((products.as_mut_slice(), x.cols()), (&mut units, 1), |b, products, _, work| {
         b.back(b.a, products, &mut work.tile);
     });
-    products.transpose()
+    let most = products.as_slice().iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let unit = if most > 0.0 { most.log2().floor().clamp(-1000.0, 1000.0).exp2() } else { 1.0 };
+    products.as_mut_slice().iter_mut().for_each(|x| *x /= unit);
+    (products.transpose(), unit)
 }
 
 /// Gram-Schmidt applied twice, which gives orthogonality to rounding error. Vanishing columns become zero.

@@ -299,3 +299,21 @@ fn the_result_is_no_worse_than_the_last_report() {
         }
     }
 }
+
+#[test]
+fn an_nndsvd_start_scales_with_the_data() {
+    let v = Random(5).counts(20, 30, 0.3, 50.0);
+    let settings = Settings { init: Init::Nndsvd, ..Settings::default() };
+    let (w, h) = init(&v, 4, &settings).unwrap();
+    // Beyond about ±512 the squares of the entries overflow or underflow.
+    for exponent in [-600, 600] {
+        let scaled = Mat::from_fn(20, 30, |i, j| v[(i, j)] * 2f64.powi(exponent));
+        let (scaled_w, scaled_h) = init(&scaled, 4, &settings).unwrap();
+        let root = 2f64.powi(exponent / 2);
+        for (one, other) in [(&w, &scaled_w), (&h, &scaled_h)] {
+            for (x, y) in one.as_slice().iter().zip(other.as_slice()) {
+                assert!((x * root - y).abs() <= 1e-9 * x * root, "2^{exponent}: {} and {y}", x * root);
+            }
+        }
+    }
+}
