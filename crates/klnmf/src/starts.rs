@@ -82,7 +82,7 @@ pub fn best<T: Scalar>(
     let mut contest = Contest { problem, settings: &quiet, work, one, left: OTHERS * one, starts };
     let rivals = contest.begin(first.h.rows())?;
     let rivals = contest.race(rivals);
-    let mut best = contest.finish(rivals, first)?;
+    let mut best = contest.finish(rivals, first);
     best.info.seconds = spent + begun.elapsed().as_secs_f64();
     best.starts = contest.starts;
     best.starts.sort_by_key(|start| start.seed.wrapping_sub(settings.seed));
@@ -144,8 +144,8 @@ impl<'a, T: Scalar> Contest<'a, '_, T> {
         rivals
     }
 
-    /// Runs the last rivals to their ends while there is work left, and returns the best end of all.
-    fn finish(&mut self, rivals: Vec<Rival<'a, T>>, first: Solution<T>) -> Result<Solution<T>> {
+    /// Runs the remaining starts to their ends while the budget lasts, and returns the best end of all.
+    fn finish(&mut self, rivals: Vec<Rival<'a, T>>, first: Solution<T>) -> Solution<T> {
         let mut best = first;
         for (seed, run) in rivals {
             if self.left < ENOUGH * self.one && run.ended().is_none() {
@@ -154,7 +154,12 @@ impl<'a, T: Scalar> Contest<'a, '_, T> {
             }
             let done = self.work.of(run.iterations());
             let most = self.work.iterations(done + self.left.max(0.0));
-            let found = to_end(run, most, best.info.divergence)?;
+            let so_far = Start::stopped(seed, &run);
+            let Ok(found) = to_end(run, most, best.info.divergence) else {
+                // It has left the range of the numbers. The other starts have not.
+                self.starts.push(so_far);
+                continue;
+            };
             self.left -= self.work.of(found.info.iteration) - done;
             let start = Start::of(seed, &found);
             self.starts.push(start);
@@ -162,7 +167,7 @@ impl<'a, T: Scalar> Contest<'a, '_, T> {
                 best = found;
             }
         }
-        Ok(best)
+        best
     }
 }
 
