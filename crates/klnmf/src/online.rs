@@ -14,7 +14,7 @@
 use crate::error::require;
 use crate::matrix::Matrix;
 use crate::parallel::Pool;
-use crate::worker::{Column, half_step};
+use crate::worker::{Column, Piece, Step};
 use crate::{DecomposeSettings, Decomposer, Decomposition, Error, Mat, Result, Scalar};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -147,7 +147,10 @@ impl Online {
         }
         next.meet(&sums, mass);
         let wt = next.transposed();
-        let found = Decomposer::of_transposed(wt.cast(), 0)?.decompose(v, settings)?;
+        // In f32 a small share could become zero, and with it the whole row of a feature that occurs.
+        let positive = |k, i| if wt[(k, i)] > 0.0 { T::from_f64(wt[(k, i)]).max(T::TINY) } else { T::ZERO };
+        let narrow = Mat::from_fn(wt.rows(), wt.cols(), positive);
+        let found = Decomposer::of_transposed(narrow, 0)?.decompose(v, settings)?;
         next.learn(v, wt, &found.h.cast(), &sums)?;
         *self = next;
         Ok(found)
@@ -182,7 +185,8 @@ impl Online {
         sums: &[f64],
     ) -> Result<()> {
         let mut columns = vec![Column::default(); v.rows()];
-        half_step("mu", v.transpose(), h, &mut wt, &mut columns, (1, 0, false), 0)?;
+        let update = Step { name: "mu", steps: 1, held: 0, measure: false };
+        Piece::new(v.transpose(), 0)?.half_step(update, h, &mut wt, &mut columns, 0)?;
         let OnlineState { blocks, parts, features } = &mut self.state;
         *blocks = blocks.saturating_add(1);
         let rate = (*blocks as f64).powf(DECAY).max(self.settings.forgetting);

@@ -147,3 +147,12 @@ fn refusals_and_empty_blocks() {
     assert!(matches!(Online::resume(of(0), OnlineSettings::default()), Err(Error::State(_))));
     assert!(Online::resume(of(1), OnlineSettings::default()).is_ok());
 }
+
+#[test]
+fn a_small_feature_keeps_its_parts_in_f32() {
+    let mut online = Online::new(2, OnlineSettings::default()).unwrap();
+    // Its share of V is below the smallest number of f32.
+    let v = Mat::from_rows(&[&[1e30f32, 2e30], &[1e-20, 3e-20]]);
+    let found = online.push(&v).unwrap();
+    assert!(found.columns.iter().all(|c| c.divergence.is_finite() && c.gap.is_finite()));
+}
