@@ -218,8 +218,7 @@ fn pass(b: &Block<'_, f64>, values: &mut [Values], work: &mut Work<f64>, epsilon
     let Work { tile, evidence, x, z, .. } = work;
     let inside = epsilon.unwrap_or(0.0);
     if inside > 0.0 {
-        let mut map = (Keep { z: &mut z[..], p: b.p, height: b.p }, LogSums::new(b.a, b.a, b.q));
-        map.1.certify = true;
+        let mut map = (Keep { z: &mut z[..], p: b.p, height: b.p }, LogSums::certifying(b.a, b.q));
         b.pass(x, Some(&mut evidence.g), tile, &mut map);
         (0..b.q).for_each(|c| evidence.logs[c] = map.1.sum(c));
     } else if epsilon.is_some() {
@@ -245,16 +244,23 @@ pub fn first_infinite<T: Scalar>(
     wt: &Mat<T>,
     h: &Mat<T>,
 ) -> Option<Entry> {
+    first_positive(data, pool, |row, col| kernel::dot(wt.col(row), h.col(col)) <= 0.0).next()
+}
+
+/// The first positive entry of each column of V at a row and a column for which `at` holds.
+pub fn first_positive(
+    data: &dyn Blocks<f64>,
+    pool: &Pool,
+    at: impl Fn(usize, usize) -> bool + Sync,
+) -> impl Iterator<Item = Entry> {
     let half = HalfProblem::new(data, pool, 1, DictionaryParts::default(), Terms::default());
-    let (mut firsts, mut units) = (vec![None; h.cols()], vec![(); h.cols()]);
+    let columns = data.shape().1;
+    let (mut firsts, mut units) = (vec![None; columns], vec![(); columns]);
     half.for_each((&mut firsts, 1), (&mut units, 1), |b, firsts, _, _| {
         for (c, first) in firsts.iter_mut().enumerate() {
-            let x = h.col(b.first + c);
-            let infinite = |(row, a): &(usize, f64)| *a > 0.0 && kernel::dot(wt.col(*row), x) <= 0.0;
-            *first = b.entries(c).find(infinite);
+            *first = b.entries(c).find(|(row, a)| *a > 0.0 && at(*row, b.first + c));
         }
     });
-    let entry =
-        |(col, first): (usize, Option<(usize, f64)>)| first.map(|(row, value)| Entry { row, col, value });
-    firsts.into_iter().enumerate().find_map(entry)
+    let entries = firsts.into_iter().enumerate();
+    entries.filter_map(|(col, first)| first.map(|(row, value)| Entry { row, col, value }))
 }

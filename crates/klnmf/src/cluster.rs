@@ -154,7 +154,7 @@ fn single<S>() -> bool {
 impl<T: Scalar> Remote<'_, T> {
     /// Asks the cluster, unless something went wrong.
     fn ask<R>(&self, question: impl FnOnce(&dyn Cluster) -> Result<R>) -> Option<R> {
-        if self.failure.get().is_some() {
+        if self.failure.check().is_err() {
             return None;
         }
         question(self.cluster).map_err(|why| self.failure.set(why)).ok()
@@ -215,7 +215,7 @@ impl<'p, T: Scalar> Place for Remote<'p, T> {
     }
 
     fn check(&self) -> Result<()> {
-        self.failure.get().map_or(Ok(()), |why| Err(why.clone()))
+        self.failure.check()
     }
 
     fn run<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
@@ -260,9 +260,6 @@ impl<'p, T: Scalar> Place for Remote<'p, T> {
     }
 
     fn sort(&self, factors: &mut Factors<Handle>, first: usize) {
-        if first >= self.rank {
-            return;
-        }
         let sums = |x| self.ask(|cluster| cluster.row_sums(x));
         let (Some(w), Some(h)) = (sums(&factors.wt), sums(&factors.h)) else { return };
         let order = order_by_share(&w, &h, first);

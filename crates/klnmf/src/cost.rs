@@ -1,6 +1,5 @@
 //! The cost of a column's weights, and what follows from it: the best ray, the multiplicative update, the
-//! proximal step, the gap. The solvers have these formulas only from
-//! here; the authors' programs keep their own.
+//! proximal step, the gap. All solvers except the authors' programs take these formulas from here.
 //!
 //! | letter | meaning |
 //! | --- | --- |

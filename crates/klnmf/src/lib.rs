@@ -144,10 +144,11 @@ pub use topics::{
     topic_weights, topics, topics_from,
 };
 #[doc(hidden)]
-pub use worker::{Column, Piece, Step, carry_on, half_step};
+pub use worker::{Column, Piece, Step};
 #[doc(hidden)]
 pub use {
     block::Nonzero,
     solver::Side,
+    solver::extrapolated::carry_on,
     solver::place::{Facts, Test},
 };

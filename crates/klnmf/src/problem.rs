@@ -55,7 +55,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
 
     /// A problem with V and Vᵀ in storages of any kind, whose entries have been checked.
     pub(crate) fn of(pool: Pool, halves: [Box<dyn Storage + 'v>; 2]) -> Result<Self> {
-        let columns = halves[0].f64();
+        let columns: &dyn Blocks<f64> = &*halves[0];
         let (sum, nonzero) = (total(columns.sums().iter().copied()), columns.nonzero());
         if !sum.is_finite() {
             return Err(Error::SumOverflow);
@@ -91,7 +91,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
 
     /// Fails if V could not be read at some time since the problem was made. Results are then worthless.
     pub fn check(&self) -> Result<()> {
-        self.failure.get().map_or(Ok(()), |why| Err(why.clone()))
+        self.failure.check()
     }
 
     /// The data of the half-steps on one factor: V for H, Vᵀ for W.
@@ -106,7 +106,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
 
     /// Rows and columns of V.
     pub fn shape(&self) -> (usize, usize) {
-        self.halves[0].f64().shape()
+        self.blocks::<f64>(Side::H).shape()
     }
 
     /// ΣV.

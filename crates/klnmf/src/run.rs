@@ -47,7 +47,7 @@ pub struct Run<'a, T: Scalar, P: Place<Data = T> = &'a Problem<'a, T>> {
     /// The last certificate and its iteration.
     info: Info,
     /// The parts from this one on are sorted in the result.
-    sort_from: usize,
+    sort_from: Option<usize>,
 }
 
 impl<'a, T: Scalar> Run<'a, T> {
@@ -120,7 +120,7 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
         let before = state.map_or(Ok(0.0), |state| state.number("before"))? as usize;
         let (sum, precision, dual) = (facts.sum, Precision::of::<T>(method.is_mixed()), None);
         let info = Info { iteration, seconds, divergence, gap_w, gap_h, sum, precision, dual };
-        let sort_from = usize::MAX;
+        let sort_from = None;
         let mut run = Self {
             place,
             settings,
@@ -145,7 +145,7 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
     /// the result has the order of the start. The iterations are the same either way. Fixed parts stay where
     /// they are, and all parts do if one factor is fixed.
     pub fn sort_from(mut self, first: usize) -> Self {
-        self.sort_from = first;
+        self.sort_from = Some(first);
         self
     }
 
@@ -333,7 +333,9 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
     fn normalize(&mut self) {
         if self.settings.update == Update::Both {
             self.place.normalize(&mut self.factors, self.settings.fixed);
-            self.place.sort(&mut self.factors, self.sort_from.max(self.settings.fixed));
+            if let Some(first) = self.sort_from {
+                self.place.sort(&mut self.factors, first.max(self.settings.fixed));
+            }
         }
         self.certify();
     }

@@ -128,7 +128,7 @@ macro_rules! scalar {
                 $t::mul_add(self, a, b)
             }
             fn blocks(storage: &dyn Storage) -> &dyn Blocks<Self> {
-                storage.$t()
+                storage
             }
             fn lines(of: &dyn Lines, lines: Range<usize>, to: &mut LineBuffer<Self>) -> Result<(), String> {
                 of.$read(lines, to)

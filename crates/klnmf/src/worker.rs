@@ -7,7 +7,7 @@ use crate::certificate::{self, Values};
 use crate::error::require;
 use crate::matrix::Matrix;
 use crate::parallel::{CHUNK, Pool};
-use crate::solver::{extrapolated, method};
+use crate::solver::method;
 use crate::{Entry, Error, Mat, Result, Scalar};
 
 /// Some columns of V or of Vᵀ, checked. Whatever it computes is a pure function of its arguments.
@@ -42,7 +42,7 @@ impl<'v, T: Scalar> Piece<'v, T> {
         Ok(Self { data: ColumnData::new(&Pool::new(threads)?, v)? })
     }
 
-    /// The same with a memory of its own.
+    /// Copies V if it is borrowed.
     pub fn into_owned(self) -> Result<Piece<'static, T>> {
         Ok(Piece { data: self.data.into_owned()? })
     }
@@ -93,20 +93,6 @@ impl<'v, T: Scalar> Piece<'v, T> {
     }
 }
 
-/// [`Piece::half_step`] on a matrix, with the number of steps, the fixed weights, and whether to measure.
-#[doc(hidden)]
-pub fn half_step<'v, T: Scalar, S: Scalar>(
-    name: &str,
-    v: impl Into<Matrix<'v, T>>,
-    kt: &Mat<S>,
-    x: &mut Mat<S>,
-    columns: &mut [Column],
-    (steps, held, measure): (usize, usize, bool),
-    threads: usize,
-) -> Result<Vec<f64>> {
-    Piece::new(v, threads)?.half_step(Step { name, steps, held, measure }, kt, x, columns, threads)
-}
-
 /// Fails unless dictionary and weights fit the columns.
 fn check<S: Scalar>(data: &dyn Blocks<S>, kt: &Mat<S>, x: &Mat<S>) -> Result<()> {
     if (kt.cols(), x.cols()) != data.shape() || kt.rows() != x.rows() || kt.rows() == 0 {
@@ -152,10 +138,4 @@ pub(crate) fn evaluate<T: Scalar>(
         .chunks(CHUNK)
         .map(|chunk| [sum(chunk, |v| v.divergence), sum(chunk, |v| v.exact), sum(chunk, |v| v.gap)]);
     Ok(sums.collect())
-}
-
-/// Extrapolates some columns of a factor: x ← y, y ← y + β(y − x); increases only if `upwards` is set.
-#[doc(hidden)]
-pub fn carry_on<S: Scalar>(y: &mut [S], x: &mut [S], beta: f64, upwards: bool) {
-    extrapolated::carry_on(y, x, beta, upwards);
 }

@@ -1,7 +1,7 @@
 //! A half-step is a pure function of its columns: pieces cut at multiples of 64 give the same bits.
 
-use crate::common::{Random, sparse};
-use klnmf::{Column, DecomposeSettings, Mat, Matrix, Order, Scalar, Sparse, decompose, half_step};
+use crate::common::{Random, half_step, sparse};
+use klnmf::{Column, DecomposeSettings, Mat, Matrix, Order, Scalar, Sparse, decompose};
 
 const STEPS: [&str; 4] = ["mu", "newton", "fpa", "simplex"];
 

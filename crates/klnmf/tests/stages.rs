@@ -1,8 +1,8 @@
 //! Each stage of `decompose` and each safeguard of a half-step alone, because together they would hide a
 //! broken one.
 
-use crate::common::{Known, Random, known_optimum};
-use klnmf::{Column, DecomposeSettings, Decomposition, Mat, Stages, certificate, decompose, half_step};
+use crate::common::{Known, Random, half_step, known_optimum};
+use klnmf::{Column, DecomposeSettings, Decomposition, Mat, Stages, certificate, decompose};
 
 const SWEEPS: Stages = Stages { newton_sweeps: true, free_set_newton: false };
 const FREE_SET: Stages = Stages { newton_sweeps: false, free_set_newton: true };

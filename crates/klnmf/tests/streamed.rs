@@ -172,3 +172,43 @@ fn failures_are_errors() {
         assert!(Problem::<f64>::from_lines(&columns, &rows, 1).is_err());
     }
 }
+
+/// Columns that are stored 64 together, each of which may be very long.
+struct Long {
+    columns: Columns,
+    most: AtomicUsize,
+}
+
+impl Lines for Long {
+    fn shape(&self) -> (usize, usize) {
+        self.columns.shape()
+    }
+
+    fn is_sparse(&self) -> bool {
+        true
+    }
+
+    fn longest(&self) -> usize {
+        1 << 19
+    }
+
+    fn together(&self) -> usize {
+        64
+    }
+
+    fn read_f64(&self, lines: Range<usize>, to: &mut LineBuffer) -> Result<(), String> {
+        self.most.fetch_max(lines.len(), Ordering::Relaxed);
+        self.columns.read_f64(lines, to)
+    }
+}
+
+#[test]
+fn long_lines_are_not_decoded_together() {
+    let v = Sparse::from_dense(&dense::<f64>());
+    let long = Long { columns: Columns::of((&v).into()), most: AtomicUsize::new(0) };
+    let w = Mat::from_fn(37, 2, |i, k| (i + k + 1) as f64);
+    let decomposer = Decomposer::new(&w, 1).unwrap();
+    decomposer.decompose_lines(&long, &DecomposeSettings::default(), &|_| ()).unwrap();
+    // 2^20 numbers at a time.
+    assert_eq!(long.most.into_inner(), 2);
+}

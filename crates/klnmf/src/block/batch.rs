@@ -1,26 +1,21 @@
-//! Some columns of V in memory, so that their rows can be used as well.
+//! Copies of some columns of V, so that their rows can be used as well.
 
+use super::column_data::Source;
 use super::{Blocks, ColumnData, Dictionary, Load};
-use crate::matrix::{Matrix, Order, Sparse};
+use crate::matrix::{Order, Sparse};
 use crate::parallel::{Pool, map};
 use crate::{Mat, Scalar};
 use std::ops::Range;
 
-/// A copy of some columns of V.
-pub enum Batch<S> {
-    Dense(Mat<S>),
-    Sparse(Sparse<S>),
-}
+/// The copies of a batch that exist at a time: its pieces, the whole, and its rows.
+pub const COPIES: u128 = 3;
 
 /// A piece of a batch: the number of stored entries in every column, their rows, and their values.
 type Piece<S> = (Vec<usize>, Vec<u32>, Vec<S>);
 
-impl<S: Scalar> Batch<S> {
-    /// The copies of a batch that exist at a time: its pieces, the whole, and its rows.
-    pub const COPIES: u128 = 3;
-
-    /// Reads each of these ranges of columns once, on all threads. The dictionary is that of the data.
-    pub fn read(
+impl<S: Scalar> ColumnData<'_, S> {
+    /// Copies these ranges of columns, reading each once, on all threads. The dictionary is that of the data.
+    pub fn batch(
         data: &dyn Blocks<S>,
         pool: &Pool,
         dictionary: &Dictionary<S>,
@@ -31,7 +26,7 @@ impl<S: Scalar> Batch<S> {
         let (rows, cols) = (data.shape().0, ranges.iter().map(ExactSizeIterator::len).sum());
         let values = pieces.iter().map(|piece| &piece.2[..]).collect::<Vec<_>>().concat();
         if !data.gathers() {
-            return Self::Dense(Mat::new(rows, cols, values).expect("whole columns"));
+            return Self::of(pool, Source::Dense(Mat::new(rows, cols, values).expect("whole columns")));
         }
         let mut ptr = vec![0];
         for count in pieces.iter().flat_map(|piece| &piece.0) {
@@ -40,20 +35,13 @@ impl<S: Scalar> Batch<S> {
         let idx = pieces.iter().map(|piece| &piece.1[..]).collect::<Vec<_>>().concat();
         drop(pieces);
         let whole = Sparse::new(rows, cols, Order::Columns, ptr, idx, values);
-        Self::Sparse(whole.expect("columns of a matrix that was checked"))
+        Self::of(pool, Source::Sparse(whole.expect("columns of a matrix that was checked")))
     }
 
-    fn view(&self) -> Matrix<'_, S> {
-        match self {
-            Self::Dense(v) => v.into(),
-            Self::Sparse(v) => v.into(),
-        }
-    }
-
-    /// The columns and the rows of the batch.
-    pub fn both(&self, pool: &Pool) -> [ColumnData<'_, S>; 2] {
-        let by = |v| ColumnData::new(pool, v).expect("a batch is small, and memory for it was found before");
-        [by(self.view()), by(self.view().transpose())]
+    /// The rows of a batch.
+    pub fn rows(&self, pool: &Pool) -> ColumnData<'_, S> {
+        let rows = ColumnData::new(pool, self.view().transpose());
+        rows.expect("a batch is small, and memory for it was found before")
     }
 }
 

@@ -29,7 +29,7 @@ pub struct ColumnData<'v, T> {
     longest: usize,
 }
 
-enum Source<'v, T> {
+pub(super) enum Source<'v, T> {
     Borrowed(Matrix<'v, T>),
     Dense(Mat<T>),
     Sparse(Sparse<T>),
@@ -49,7 +49,7 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
         Ok(Self::of(pool, source))
     }
 
-    /// The data with a memory of their own.
+    /// Copies V if it is borrowed.
     pub fn into_owned(self) -> Result<ColumnData<'static, T>> {
         let Self { source, sums, nonzero, longest } = self;
         let source = match source {
@@ -66,7 +66,7 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
         Ok(ColumnData { source, sums, nonzero, longest })
     }
 
-    fn of(pool: &Pool, source: Source<'v, T>) -> Self {
+    pub(super) fn of(pool: &Pool, source: Source<'v, T>) -> Self {
         let mut new = Self { source, sums: vec![], nonzero: Nonzero::NONE, longest: 0 };
         let view = new.view();
         let (mut sums, mut facts) = (vec![0.0; view.cols()], vec![(0, Nonzero::NONE); view.cols()]);

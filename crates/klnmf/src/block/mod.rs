@@ -20,7 +20,7 @@ mod masked;
 mod streamed;
 mod work;
 
-pub use batch::Batch;
+pub use batch::COPIES;
 pub use column_data::ColumnData;
 pub use dictionary::{Dictionary, DictionaryParts, Terms};
 pub use gather::Gather;
@@ -103,20 +103,9 @@ pub trait Blocks<S: Scalar>: Sync {
 }
 
 /// V or Vᵀ as blocks in either precision.
-pub trait Storage: Send + Sync {
-    fn f32(&self) -> &dyn Blocks<f32>;
-    fn f64(&self) -> &dyn Blocks<f64>;
-}
+pub trait Storage: Blocks<f32> + Blocks<f64> + Send {}
 
-impl<D: Blocks<f32> + Blocks<f64> + Send> Storage for D {
-    fn f32(&self) -> &dyn Blocks<f32> {
-        self
-    }
-
-    fn f64(&self) -> &dyn Blocks<f64> {
-        self
-    }
-}
+impl<D: Blocks<f32> + Blocks<f64> + Send> Storage for D {}
 
 /// The number of non-zero entries, the smallest and the largest; ∞ and 0 if there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]

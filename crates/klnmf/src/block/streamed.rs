@@ -13,6 +13,9 @@ use std::sync::{Arc, OnceLock};
 const MOST_NUMBERS: usize = 1 << 20;
 
 /// The columns or the rows of a matrix outside memory. They can be read in any order by several threads.
+///
+/// Reading must not start rayon tasks: the calling thread would wait for them while it holds its workspace,
+/// and might take up another task that needs the same workspace.
 pub trait Lines: Send + Sync {
     /// Number of lines, and their length.
     fn shape(&self) -> (usize, usize);
@@ -52,7 +55,7 @@ pub struct LineBuffer<T = f64> {
     pub idx: Vec<u32>,
     /// The values.
     pub values: Vec<T>,
-    /// Room for the storage, which keeps what it likes here between two readings.
+    /// Scratch space that an implementation may reuse from one reading to the next.
     pub bytes: Vec<u8>,
 }
 
@@ -66,13 +69,10 @@ impl<T: Scalar> LineBuffer<T> {
 
     /// Whether the arrays are some lines of this length with at most `longest` entries each.
     fn fits(&self, lines: usize, length: usize, sparse: bool, longest: usize) -> bool {
-        let increasing = |range: Range<usize>| {
-            let idx = self.idx.get(range);
-            idx.is_some_and(|idx| idx.is_sorted_by(|a, b| a < b))
-        };
         let mut begin = 0;
-        let whole = self.ends.iter().all(|&end| increasing(std::mem::replace(&mut begin, end)..end));
-        whole && self.within(lines, length, sparse, longest)
+        let mut line = |end| &self.idx[std::mem::replace(&mut begin, end)..end];
+        self.within(lines, length, sparse, longest)
+            && self.ends.iter().all(|end| line(*end).is_sorted_by(|a, b| a < b))
     }
 
     /// Whether no index and no end lies outside the arrays of so many lines of this length, and no line has
@@ -110,7 +110,20 @@ impl<T: Scalar> LineBuffer<T> {
 
 /// The first failure of a storage. Half-steps cannot fail, so a line that cannot be read counts as zero, and
 /// the failure is reported when the work ends.
-pub type Failure = Arc<OnceLock<Error>>;
+#[derive(Clone, Default)]
+pub struct Failure(Arc<OnceLock<Error>>);
+
+impl Failure {
+    /// Keeps the first failure only.
+    pub fn set(&self, why: Error) {
+        let _ = self.0.set(why);
+    }
+
+    /// The failure, if there was one.
+    pub fn check(&self) -> Result<()> {
+        self.0.get().map_or(Ok(()), |why| Err(why.clone()))
+    }
+}
 
 /// Lines with their sums, as numbers of type T.
 pub struct Streamed<'v, T> {
@@ -157,7 +170,7 @@ impl<'v, T: Scalar> Streamed<'v, T> {
         pool.panels(new.width(pool.threads()), (&mut sums, 1), (&mut facts, 1), |first, sums, facts| {
             new.first_reading(first, sums, facts);
         });
-        new.check()?;
+        new.failure.check()?;
         if let Some((line, (at, value))) = facts.iter().enumerate().find_map(|(l, fact)| Some((l, fact.bad?)))
         {
             let (row, col) = position(line, at);
@@ -190,36 +203,6 @@ impl<'v, T: Scalar> Streamed<'v, T> {
         }
     }
 
-    /// The first failure, if there was one.
-    pub fn check(&self) -> Result<()> {
-        self.failure.get().map_or(Ok(()), |why| Err(why.clone()))
-    }
-
-    /// The first positive entry, by its position in a line and then by its line, at one of these positions.
-    pub fn first_at(&self, positions: &[usize]) -> Option<(usize, usize, f64)> {
-        let count = self.count;
-        let (width, mut buffer) = (self.width(1), LineBuffer::<T>::default());
-        let mut found: Option<(usize, usize, f64)> = None;
-        for first in (0..count).step_by(width) {
-            let lines = first..(first + width).min(count);
-            self.read(lines.clone(), &mut buffer);
-            let mut begin = 0;
-            for (l, line) in lines.enumerate() {
-                let end = buffer.ends.get(l).copied().unwrap_or(begin + self.length);
-                for (at, n) in (begin..end).zip(0..) {
-                    let place = buffer.idx.get(at).map_or(n, |i| *i as usize);
-                    let value = buffer.values[at].to_f64();
-                    let sooner = found.is_none_or(|found| (place, line) < (found.0, found.1));
-                    if value > 0.0 && sooner && positions.binary_search(&place).is_ok() {
-                        found = Some((place, line, value));
-                    }
-                }
-                begin = end;
-            }
-        }
-        found
-    }
-
     /// Lines of a panel: as in memory, unless they have too many entries to be decoded together or are not
     /// stored in such numbers.
     fn width(&self, threads: usize) -> usize {
@@ -228,7 +211,7 @@ impl<'v, T: Scalar> Streamed<'v, T> {
             true => self.count.div_ceil(64).clamp(1, USUAL_COLUMNS),
             false => panel_width(self.length, self.count, true, threads),
         });
-        let together = self.lines.together().clamp(1, MOST_COLUMNS);
+        let together = self.lines.together().clamp(1, most.min(MOST_COLUMNS));
         (width / together).max(1) * together
     }
 
@@ -246,8 +229,7 @@ impl<'v, T: Scalar> Streamed<'v, T> {
             fits.then_some(()).ok_or_else(damaged)
         });
         if let Err(why) = found {
-            // Only the first failure is reported.
-            let _ = self.failure.set(Error::Unreadable(why));
+            self.failure.set(Error::Unreadable(why));
             let (ends, values) = if sparse { (count, 0) } else { (0, count * length) };
             buffer.clear();
             buffer.ends.resize(ends, 0);

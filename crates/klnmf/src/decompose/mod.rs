@@ -15,13 +15,13 @@ use crate::block::{
     Block, Blocks, ColumnData, Dictionary, DictionaryParts, Failure, HalfProblem, Layout, Lines, MOST_BLOCKS,
     Streamed, Terms, Work,
 };
-use crate::certificate::check_factor;
+use crate::certificate::{check_factor, first_positive};
 use crate::cost::non_negative;
 use crate::factorize::{check_tol, interrupted};
 use crate::kernel::LogSums;
 use crate::matrix::Matrix;
 use crate::parallel::{Pool, check_threads, total};
-use crate::{Entry, Error, Mat, Result, Scalar, Status};
+use crate::{Error, Mat, Result, Scalar, Status};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -218,14 +218,10 @@ impl<T: Scalar> Decomposer<T> {
     ) -> Result<Decomposition<T>> {
         settings.validate()?;
         self.check_shape((columns.shape().1, columns.shape().0))?;
-        let data = Streamed::<T>::new(&self.pool, columns, Failure::default(), |col, row| (row, col))?;
-        if !self.zero_rows.is_empty()
-            && let Some((row, col, value)) = data.first_at(&self.zero_rows)
-        {
-            return Err(Error::ZeroRow(Entry { row, col, value }));
-        }
+        let failure = Failure::default();
+        let data = Streamed::<T>::new(&self.pool, columns, failure.clone(), |col, row| (row, col))?;
         let found = self.solve_blocks(&data, settings, progress);
-        data.check().and(found)
+        failure.check().and(found)
     }
 
     pub(crate) fn solve(
@@ -235,7 +231,8 @@ impl<T: Scalar> Decomposer<T> {
         progress: &(dyn Fn(usize) + Sync),
     ) -> Result<Decomposition<T>> {
         settings.validate()?;
-        self.check(v)?;
+        self.check_shape((v.rows(), v.cols()))?;
+        self.pool.run(|| v.check_entries())?;
         self.solve_blocks(ColumnData::new(&self.pool, v)?.blocks(), settings, progress)
     }
 
@@ -249,6 +246,7 @@ impl<T: Scalar> Decomposer<T> {
         if !blocks.sums().iter().sum::<f64>().is_finite() {
             return Err(Error::SumOverflow);
         }
+        self.check_zero_rows(blocks)?;
         let half = HalfProblem::sharing(blocks, &self.pool, PARTS, self.layout(blocks.gathers()));
         let mut h = Mat::<T>::try_zeros(r, m)?;
         let mut columns = vec![ColumnInfo::default(); m];
@@ -287,17 +285,14 @@ impl<T: Scalar> Decomposer<T> {
         Ok(())
     }
 
-    /// Checks shapes and values, and that every positive entry has a non-zero row in the dictionary.
-    fn check(&self, v: Matrix<'_, T>) -> Result<()> {
-        self.check_shape((v.rows(), v.cols()))?;
-        self.pool.run(|| v.check_entries())?;
+    /// Checks that every positive entry has a non-zero row in the dictionary.
+    fn check_zero_rows(&self, blocks: &dyn Blocks<f64>) -> Result<()> {
         if self.zero_rows.is_empty() {
             return Ok(());
         }
-        let unexplained = v.entries().filter(|e| e.2 > T::ZERO && self.zero_rows.binary_search(&e.0).is_ok());
-        unexplained.min_by_key(|e| (e.0, e.1)).map_or(Ok(()), |(row, col, value)| {
-            Err(Error::ZeroRow(Entry { row, col, value: value.to_f64() }))
-        })
+        let unexplained = |row, _| self.zero_rows.binary_search(&row).is_ok();
+        let first = first_positive(blocks, &self.pool, unexplained).min_by_key(|e| (e.row, e.col));
+        first.map_or(Ok(()), |entry| Err(Error::ZeroRow(entry)))
     }
 }
 
@@ -367,8 +362,7 @@ impl Job<'_> {
             if self.single {
                 x.iter_mut().for_each(|x| *x = f64::from(*x as f32));
             }
-            let mut logs = LogSums::new(b.a, b.a, 1);
-            logs.certify = true;
+            let mut logs = LogSums::certifying(b.a, 1);
             b.pass(x, Some(g), tile, &mut logs);
             divergence = non_negative(b.value(0, logs.sum(0), x));
             known = g[..b.r].iter().all(|g| g.is_finite());

@@ -91,8 +91,7 @@ impl Column<'_, '_> {
         let (b, sum) = (self.b, self.b.sums[0]);
         let Work { tile, evidence, z, x, x_best, .. } = &mut *self.work;
         let (x, g) = (&x[..b.r], &mut evidence.g[..b.r]);
-        let mut map = (Keep { z: &mut z[..], p: b.p, height: b.p }, LogSums::new(b.a, b.a, 1));
-        map.1.certify = true;
+        let mut map = (Keep { z: &mut z[..], p: b.p, height: b.p }, LogSums::certifying(b.a, 1));
         b.pass(x, Some(g), tile, &mut map);
         self.ray = b.cost.ray(0, sum, x);
         let primal = b.cost.value(0, sum, self.ray, map.1.sum(0), x);

@@ -126,18 +126,11 @@ impl Isa {
     /// [`run_wide`](Self::run_wide) with registers of at most [`NARROW`](Self::NARROW) bytes.
     #[inline(always)]
     pub fn run_narrow<S: Scalar, W: Wide<S>>(self, work: W) -> W::Output {
-        let _token = match self {
-            Isa::Plain => return work.run::<S::Wide128>(()),
+        match self {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2(token) => token,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(token) => *token,
-        };
-        #[cfg(target_arch = "x86_64")]
-        _token.vectorize(
-            #[inline(always)]
-            || work.run::<S::Wide256>(_token),
-        )
+            Isa::Avx512(token) => Isa::Avx2(*token).run_wide(work),
+            level => level.run_wide(work),
+        }
     }
 }
 

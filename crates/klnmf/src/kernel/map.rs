@@ -143,6 +143,11 @@ impl<'a, S: Scalar> LogSums<'a, S> {
         Self { b, c, certify: false, sums, columns }
     }
 
+    /// Zero sums for the divergence of `columns` columns a, on which a certificate may rest.
+    pub fn certifying(a: &'a [S], columns: usize) -> Self {
+        Self { certify: true, ..Self::new(a, a, columns) }
+    }
+
     /// The sum of a column.
     pub fn sum(&self, column: usize) -> f64 {
         assert!(column < self.columns);

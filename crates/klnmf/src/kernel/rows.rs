@@ -89,6 +89,7 @@ impl<S: Scalar, F: TileMap<S>> Wide<S> for RowPass<'_, S, F> {
         match stride / L::N {
             1 => self.columns(token, &mut [zero; 1], &mut [zero; 1]),
             2 => self.columns(token, &mut [zero; 2], &mut [zero; 2]),
+            3 => self.columns(token, &mut [zero; 3], &mut [zero; 3]),
             4 => self.columns(token, &mut [zero; 4], &mut [zero; 4]),
             n => self.columns(token, &mut vec![zero; n], &mut vec![zero; n]),
         }
@@ -100,7 +101,7 @@ impl<S: Scalar, F: TileMap<S>> RowPass<'_, S, F> {
     #[inline(always)]
     fn columns<L: Lanes<S>>(self, token: L::Token, x: &mut [L], g: &mut [L]) {
         let Self { rows: SparseRows { ptr, idx, k, .. }, x: all_x, r, g: all_g, map } = self;
-        // A constant in three of the four cases, which saves a multiplication for each entry.
+        // A constant in four of the five cases, which saves a multiplication for each entry.
         let stride = x.len() * L::N;
         let (origin, far) = (ptr[0], size_of_val(k) > NEAR);
         for (c, ends) in ptr.windows(2).enumerate() {

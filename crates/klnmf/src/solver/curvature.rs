@@ -76,7 +76,7 @@ impl Blocks {
                         let (scale, rest) = (u * h[k], &h[k..end]);
                         if scale != S::ZERO {
                             let row = &mut row[at..][..rest.len()];
-                            row.iter_mut().zip(rest).for_each(|(q, h)| *q = scale.mul_add(*h, *q));
+                            row.iter_mut().zip(rest).for_each(|(q, h)| *q += scale * *h);
                         }
                         at += rest.len();
                     }

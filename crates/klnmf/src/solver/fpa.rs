@@ -11,9 +11,9 @@
 //! The variant for topic models keeps every x on the simplex {x ≥ 0, ΣKx = Σa}, which contains the optimum.
 //! If some weights are held, it does not, and the plain step is used.
 
-use super::method::{Column, HalfStep, Moving};
+use super::method::{Column, HalfStep, Moving, set_values};
 use crate::Scalar;
-use crate::block::{Block, DictionaryParts, MOST_COLUMNS, Work};
+use crate::block::{Block, DictionaryParts, Layout, MOST_COLUMNS, Work};
 use crate::kernel::{DualStep, Lanes, LogSums, Ratio, TileMap};
 use crate::primal_dual::{Metric, PrimalDual, Prox};
 
@@ -42,6 +42,10 @@ impl<S: Scalar> HalfStep<S> for Fpa {
         DictionaryParts { shares: true, arrays: true, ..DictionaryParts::default() }
     }
 
+    fn layout(&self) -> Layout {
+        Layout::Gathered(1)
+    }
+
     fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>) {
         let Moving { blocks, x, columns, steps, measure } = moving;
         let (b, n) = (&blocks[0], x.len());
@@ -50,9 +54,7 @@ impl<S: Scalar> HalfStep<S> for Fpa {
         if measure {
             let mut logs = LogSums::new(b.a, b.a, b.q);
             b.pass(x, None, tile, &mut logs);
-            for (c, (column, x)) in columns.iter_mut().zip(x.chunks(b.r)).enumerate() {
-                column.value = b.value(c, logs.sum(c), x);
-            }
+            set_values(b, x, columns, |c| logs.sum(c));
         }
         let mut costs = [0.0; MOST_COLUMNS];
         for (c, x) in x.chunks_mut(b.r).enumerate() {
@@ -116,7 +118,6 @@ fn keep_the_better<S: Scalar>(
 /// The opening pass as a map of z = Kx.
 struct Opening<'a, S> {
     ratio: Ratio<'a, S>,
-    a: &'a [S],
     shares: &'a [S],
     metrics: [Metric<S>; MOST_COLUMNS],
     z: &'a mut [S],
@@ -136,7 +137,7 @@ impl<'a, S: Scalar> Opening<'a, S> {
         for (c, column) in columns.iter().enumerate() {
             metrics[c] = Metric::new(column.weight, SPREAD * column.weight.min(1.0), b.sums[c], b.r);
         }
-        Self { ratio: Ratio { a: b.a }, a: b.a, shares: b.shares, metrics, z, sigma, chi }
+        Self { ratio: Ratio { a: b.a }, shares: b.shares, metrics, z, sigma, chi }
     }
 }
 
@@ -146,7 +147,7 @@ impl<S: Scalar> TileMap<S> for Opening<'_, S> {
         let t = self.ratio.map(column, at, live, z);
         let row = at - column * self.shares.len();
         let token = z.token();
-        let (a, share) = (L::load(token, self.a, at, live), L::load(token, self.shares, row, live));
+        let (a, share) = (L::load(token, self.ratio.a, at, live), L::load(token, self.shares, row, live));
         let Metric { weight, spread } = self.metrics[column];
         let [one, weight, spread] =
             [L::splat(token, S::ONE), L::splat(token, weight), L::splat(token, spread)];

@@ -7,12 +7,13 @@ use super::{Setup, Side, Store, extrapolated};
 use crate::block::{Block, DictionaryParts, HalfProblem, Layout, Terms, Work};
 use crate::certificate::Certificate;
 use crate::factorize::Info;
-use crate::parallel::total;
+use crate::parallel::{Pool, for_each, total};
 use crate::problem::Problem;
-use crate::{Mat, Result, Scalar};
+use crate::{Mat, Result, Scalar, kernel};
 
-/// Columns of a factor in one task.
+/// Columns of a factor in one task, and entries if columns do not matter.
 const PIECE: usize = 4096;
+const ENTRIES: usize = 1 << 16;
 
 /// The names of the weights of the columns in a stored state: for H, for W.
 pub const COLUMN_WEIGHTS: [&str; 2] = ["weights.h", "weights.w"];
@@ -61,6 +62,14 @@ impl<T: Scalar> Factors<Mat<T>> {
 
 /// Both factors in this process.
 pub type Pair<T> = Factors<Mat<T>>;
+
+/// `to` ← `from`, converted, on all threads.
+pub fn assign<S: Scalar, U: Scalar>(pool: &Pool, from: &Pair<S>, to: &mut Pair<U>) {
+    let pairs = [(&from.wt, &mut to.wt), (&from.h, &mut to.h)].into_iter();
+    let pieces = pairs
+        .flat_map(|(from, to)| from.as_slice().chunks(ENTRIES).zip(to.as_mut_slice().chunks_mut(ENTRIES)));
+    pool.run(|| for_each(pieces, |(from, to)| kernel::convert(from, to)));
+}
 
 /// A new method, or an error if memory is short.
 pub type Built<'a, F> = Result<Box<dyn Method<F> + 'a>>;
@@ -145,11 +154,18 @@ pub trait HalfStep<S: Scalar>: Sync {
 
     /// How it takes sparse columns.
     fn layout(&self) -> Layout {
-        Layout::Gathered(1)
+        Layout::InPlace
     }
 
     /// Moves the weights of some columns.
     fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>);
+}
+
+/// Sets the values of the columns of a block from their logarithms.
+pub fn set_values<S: Scalar>(b: &Block<'_, S>, x: &[S], columns: &mut [Column], logs: impl Fn(usize) -> f64) {
+    for (c, (column, x)) in columns.iter_mut().zip(x.chunks(b.r)).enumerate() {
+        column.value = b.value(c, logs(c), x);
+    }
 }
 
 /// Makes a half-step on all columns of one half. Returns the objective before it if `measure` is set.
@@ -280,12 +296,7 @@ impl<S: Scalar> Site<S> for Local<'_, S> {
     }
 
     fn copy(&self, from: &Pair<S>, to: &mut Pair<S>) {
-        for (from, to) in [(&from.wt, &mut to.wt), (&from.h, &mut to.h)] {
-            let (r, mut units) = (from.rows(), vec![(); from.cols()]);
-            self.halves[0].pool.panels(PIECE, (to.as_mut_slice(), r), (&mut units, 1), |first, to, _| {
-                to.copy_from_slice(&from.as_slice()[first * r..][..to.len()]);
-            });
-        }
+        assign(self.halves[0].pool, from, to);
     }
 
     fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {

@@ -231,7 +231,7 @@ pub struct Setup<'a, P> {
     pub mixed: Option<bool>,
     /// The certificate of the start.
     pub start: Certificate,
-    /// The factors come from an earlier phase of this method, so no warm-up is needed.
+    /// Whether the factors come from an earlier phase of this method, so no warm-up is needed.
     pub begun: bool,
 }
 

@@ -5,9 +5,9 @@
 //! No step increases the divergence, and a zero weight stays zero. Each weight is updated independently of
 //! the others, so this also holds if some weights are held.
 
-use super::method::{HalfStep, Moving};
+use super::method::{HalfStep, Moving, set_values};
 use crate::Scalar;
-use crate::block::{Layout, Work};
+use crate::block::Work;
 
 /// The half-step, which is stateless.
 pub struct Mu {
@@ -25,10 +25,6 @@ impl<S: Scalar> HalfStep<S> for Mu {
         if self.counts { "counts" } else { "mu" }
     }
 
-    fn layout(&self) -> Layout {
-        Layout::InPlace
-    }
-
     fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>) {
         let Moving { blocks, x, columns, steps, measure } = moving;
         let (b, Work { tile, evidence, .. }) = (&blocks[0], work);
@@ -36,9 +32,7 @@ impl<S: Scalar> HalfStep<S> for Mu {
             let measure = measure && step == 0;
             b.evidence(x, measure, tile, evidence);
             if measure {
-                for (c, (column, x)) in columns.iter_mut().zip(x.chunks(b.r)).enumerate() {
-                    column.value = b.value(c, evidence.logs[c], x);
-                }
+                set_values(b, x, columns, |c| evidence.logs[c]);
             }
             if self.counts {
                 x.iter_mut().zip(&evidence.g).for_each(|(x, g)| *x *= *g);

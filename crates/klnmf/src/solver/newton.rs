@@ -21,9 +21,9 @@
 
 use super::active::many_zeros;
 use super::descent::{Lists, descend};
-use super::method::{Column, HalfStep, Moving};
+use super::method::{Column, HalfStep, Moving, set_values};
 use crate::Scalar;
-use crate::block::{Block, DictionaryParts, Layout, MOST_BLOCKS, Work, take};
+use crate::block::{Block, DictionaryParts, MOST_BLOCKS, Work, take};
 use crate::kernel::{self, Keep, LogSums, Ratio};
 
 /// The half-step, which is stateless.
@@ -36,10 +36,6 @@ impl<S: Scalar> HalfStep<S> for Newton {
 
     fn parts(&self) -> DictionaryParts {
         DictionaryParts { atoms: true, arrays: true, ..DictionaryParts::default() }
-    }
-
-    fn layout(&self) -> Layout {
-        Layout::InPlace
     }
 
     fn run(&self, moving: Moving<'_, S>, work: &mut Work<S>) {
@@ -101,13 +97,6 @@ fn open<S: Scalar>(
         b.pass(x, g, tile, &mut (keep, Ratio { a: b.a }));
     } else {
         b.pass(x, None, tile, &mut keep);
-    }
-}
-
-/// Sets the values of the columns of a block from their logarithms.
-fn set_values<S: Scalar>(b: &Block<'_, S>, x: &[S], columns: &mut [Column], logs: impl Fn(usize) -> f64) {
-    for (c, (column, x)) in columns.iter_mut().zip(x.chunks(b.r)).enumerate() {
-        column.value = b.value(c, logs(c), x);
     }
 }
 

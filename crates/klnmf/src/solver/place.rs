@@ -2,13 +2,13 @@
 
 use super::admm::admm;
 use super::fpa_authors::fpa_authors;
-use super::method::{Built, Factors, Local, Pair, Site};
+use super::method::{Built, Factors, Local, Pair, Site, assign};
 use super::stream::stream;
 use super::{Setup, Side, Solver, Store};
 use crate::block::{DictionaryParts, Nonzero};
 use crate::certificate::{Certificate, Certifier, first_infinite};
 use crate::problem::Problem;
-use crate::{Entry, Mat, Result, Scalar, kernel, parallel};
+use crate::{Entry, Mat, Result, Scalar, parallel};
 use std::ops::RangeInclusive;
 
 /// The range in which V and the factors (with columns of W that sum to 1) must lie. f32 covers 1e-38 to 1e38.
@@ -193,8 +193,7 @@ impl<'p, T: Scalar> Place for &'p Problem<'p, T> {
     }
 
     fn assign<S: Scalar, U: Scalar>(&self, from: &Pair<S>, to: &mut Pair<U>) {
-        kernel::convert(from.wt.as_slice(), to.wt.as_mut_slice());
-        kernel::convert(from.h.as_slice(), to.h.as_mut_slice());
+        assign(&self.pool, from, to);
     }
 
     fn normalize(&self, factors: &mut Pair<T>, held: usize) {

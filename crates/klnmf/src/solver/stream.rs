@@ -25,7 +25,9 @@ use super::mu::MU;
 use super::newton::Newton;
 use super::place::Here;
 use super::{Side, Store, Update};
-use crate::block::{Batch, Block, Blocks, Dictionary, DictionaryParts, HalfProblem, Terms, Work};
+use crate::block::{
+    Block, Blocks, COPIES, ColumnData, Dictionary, DictionaryParts, HalfProblem, Terms, Work,
+};
 use crate::certificate::{self, Certificate, Values};
 use crate::cost::Cost;
 use crate::parallel::{Pool, total};
@@ -98,7 +100,7 @@ pub fn stream<'a, T: Scalar, S: Scalar>(setup: &Here<'a, T>, factors: &Pair<S>) 
 /// The bytes that `stream` needs beyond other methods, if the bytes of V are `v`: those of the curvature, and
 /// of a batch of twice the mean size with its copies.
 pub fn more_bytes<S: Scalar>(v: u128, (n, m): (usize, usize), r: usize) -> u128 {
-    Curvature::<S>::bytes(n, r) + 2 * Batch::<S>::COPIES * v / batches(m) as u128
+    Curvature::<S>::bytes(n, r) + 2 * COPIES * v / batches(m) as u128
 }
 
 /// The batches of m columns.
@@ -172,8 +174,8 @@ impl<S: Scalar> Stream<'_, S> {
         let batches = self.shuffled();
         for (t, ranges) in batches.iter().enumerate() {
             Arc::get_mut(&mut dictionary).expect("no batch is left").set(self.pool, &self.now.wt);
-            let batch = Batch::read(self.data, self.pool, &dictionary, ranges);
-            let [columns, rows] = batch.both(self.pool);
+            let columns = ColumnData::batch(self.data, self.pool, &dictionary, ranges);
+            let rows = columns.rows(self.pool);
             let h = self.solve(columns.blocks(), &dictionary, ranges);
             let rate = ((self.passes * batches.len() + t + 2) as f64).powf(DECAY);
             self.learn(rows.blocks(), &h, rate);
@@ -214,8 +216,8 @@ impl<S: Scalar> Stream<'_, S> {
         let (mut g, mut curvature) = (vec![0.0; n * r], Curvature::new(n, r));
         for cols in pieces(0..m, m.div_ceil(batches(m))) {
             let ranges = pieces(cols, PIECE);
-            let batch = Batch::read(self.data, self.pool, &dictionary, &ranges);
-            let [columns, rows] = batch.both(self.pool);
+            let columns = ColumnData::batch(self.data, self.pool, &dictionary, &ranges);
+            let rows = columns.rows(self.pool);
             let h = self.solve(columns.blocks(), &dictionary, &ranges);
             let plain = DictionaryParts::default();
             let half = HalfProblem::sharing(columns.blocks(), self.pool, plain, exact.clone());

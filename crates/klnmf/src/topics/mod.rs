@@ -27,6 +27,7 @@ use crate::solver::Side;
 use crate::solver::extrapolated::{Extrapolated, Momentum};
 use crate::solver::method::{Factors, Local, Pair, alternate};
 use crate::solver::mu::COUNTS;
+use crate::solver::place::order_by_share;
 use crate::solver::smooth::Prior;
 use crate::{Mat, Result, Scalar, Settings, Solver, Status};
 use std::ops::ControlFlow;
@@ -120,13 +121,12 @@ pub struct TopicModel {
 impl TopicModel {
     /// Sorts the topics by the number of words that they explain, for documents of these lengths.
     fn sort(&mut self, lengths: &[f64]) {
-        let x = &self.weights.weights;
+        let (x, topics) = (&self.weights.weights, &self.topics);
         let share = |k: usize| (0..x.cols()).map(|j| x[(k, j)] * lengths[j]).sum();
-        let mut shares: Vec<(usize, f64)> = (0..x.rows()).map(|k| (k, share(k))).collect();
-        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-        self.weights.weights = Mat::from_fn(x.rows(), x.cols(), |k, j| x[(shares[k].0, j)]);
-        let topics = &self.topics;
-        self.topics = Mat::from_fn(topics.rows(), topics.cols(), |i, k| topics[(i, shares[k].0)]);
+        let shares: Vec<f64> = (0..x.rows()).map(share).collect();
+        let order = order_by_share(&topics.col_sums(), &shares, 0);
+        self.weights.weights = Mat::from_fn(x.rows(), x.cols(), |k, j| x[(order[k], j)]);
+        self.topics = Mat::from_fn(topics.rows(), topics.cols(), |i, k| topics[(i, order[k])]);
     }
 }
 

@@ -4,7 +4,7 @@
 pub mod exact;
 pub mod oracle;
 
-use klnmf::{Mat, Settings, Solver, Sparse, Spec};
+use klnmf::{Column, Mat, Matrix, Piece, Result, Scalar, Settings, Solver, Sparse, Spec, Step};
 
 /// The default settings of a solver, with a penalty if it needs one.
 pub fn settings_of(solver: Solver) -> Settings {
@@ -14,6 +14,19 @@ pub fn settings_of(solver: Solver) -> Settings {
 /// The solvers whose description satisfies `which`.
 pub fn solvers(which: impl Fn(&Spec) -> bool) -> Vec<Solver> {
     Solver::ALL.into_iter().filter(|solver| which(solver.spec())).collect()
+}
+
+/// One half-step on a matrix, with the number of steps, the fixed weights, and whether to measure.
+pub fn half_step<'v, T: Scalar, S: Scalar>(
+    name: &str,
+    v: impl Into<Matrix<'v, T>>,
+    kt: &Mat<S>,
+    x: &mut Mat<S>,
+    columns: &mut [Column],
+    (steps, held, measure): (usize, usize, bool),
+    threads: usize,
+) -> Result<Vec<f64>> {
+    Piece::new(v, threads)?.half_step(Step { name, steps, held, measure }, kt, x, columns, threads)
 }
 
 /// A small generator (SplitMix64), so that tests do not depend on that of the crate.
