@@ -15,7 +15,7 @@ use crate::error::require;
 use crate::matrix::Matrix;
 use crate::parallel::Pool;
 use crate::worker::{Column, Piece, Step};
-use crate::{DecomposeSettings, Decomposer, Decomposition, Error, Mat, Result, Scalar};
+use crate::{DecomposeSettings, Decomposer, Decomposition, Error, Mat, Result, Scalar, Status};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -87,10 +87,17 @@ impl Online {
         settings.weights.validate()?;
         let rate = settings.forgetting;
         require((0.0..=1.0).contains(&rate), "forgetting", rate, "a number from 0 to 1 is needed")?;
+        let OnlineState { parts, features, .. } = &state;
         let good = |x: &f64| x.is_finite() && *x >= 0.0;
-        let numbers = state.parts.as_slice().iter().chain(&state.features).all(good);
-        if !numbers || state.parts.rows() == 0 || state.parts.cols() != state.features.len() {
+        if parts.rows() == 0 || parts.cols() != features.len() {
             return Err(Error::State("its parts and features do not match".into()));
+        }
+        let sums = parts.row_sums();
+        if !parts.as_slice().iter().chain(features).chain(&sums).all(good) {
+            return Err(Error::State("it has parts or features that are negative or not finite".into()));
+        }
+        if !features.is_empty() && features.iter().all(|x| *x == 0.0) {
+            return Err(Error::State("none of its features has occurred".into()));
         }
         Ok(Self { settings, state })
     }
@@ -121,8 +128,9 @@ impl Online {
 
     /// Learns from a block of columns, and returns their weights for the parts as they were before, with a
     /// certificate for every column. A block may have more rows than those before it: new features, to which
-    /// the parts first get random shares. A block without any positive entry changes nothing. If this fails,
-    /// nothing is learned.
+    /// the parts first get random shares. A block without any positive entry changes nothing. Nothing is
+    /// learned either if this fails, is stopped or reaches the time limit, because some weights are then
+    /// those of the start.
     pub fn push<'a, T: Scalar>(&mut self, v: impl Into<Matrix<'a, T>>) -> Result<Decomposition<T>> {
         let v = v.into();
         v.check_not_empty()?;
@@ -151,6 +159,9 @@ impl Online {
         let positive = |k, i| if wt[(k, i)] > 0.0 { T::from_f64(wt[(k, i)]).max(T::TINY) } else { T::ZERO };
         let narrow = Mat::from_fn(wt.rows(), wt.cols(), positive);
         let found = Decomposer::of_transposed(narrow, 0)?.decompose(v, settings)?;
+        if matches!(found.status, Status::Stopped | Status::TimeLimit) {
+            return Ok(found);
+        }
         next.learn(v, wt, &found.h.cast(), &sums)?;
         *self = next;
         Ok(found)

@@ -1,9 +1,11 @@
 //! Learning from a stream of blocks.
 
 use klnmf::{
-    DecomposeSettings, Error, Mat, Online, OnlineSettings, OnlineState, Settings, Sparse, decompose,
+    DecomposeSettings, Error, Mat, Online, OnlineSettings, OnlineState, Settings, Sparse, Status, decompose,
     factorize,
 };
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Counts of 40 features in `cols` samples, which mix four parts. `shift` moves the parts.
 fn block(number: usize, cols: usize, shift: usize) -> Mat<f64> {
@@ -142,10 +144,25 @@ fn refusals_and_empty_blocks() {
     let mut endless = online.state().clone();
     endless.features[0] = f64::INFINITY;
     assert!(matches!(Online::resume(endless, OnlineSettings::default()), Err(Error::State(_))));
+    let mut huge = online.state().clone();
+    huge.parts = Mat::from_fn(2, 40, |_, _| 1e308);
+    assert!(matches!(Online::resume(huge, OnlineSettings::default()), Err(Error::State(_))));
+    let nothing = OnlineState { parts: Mat::zeros(2, 3), features: vec![0.0; 3], ..online.state().clone() };
+    assert!(matches!(Online::resume(nothing, OnlineSettings::default()), Err(Error::State(_))));
     // A state without parts is refused, one with a single part is not.
     let of = |rank| OnlineState { parts: Mat::zeros(rank, 0), features: vec![], ..online.state().clone() };
     assert!(matches!(Online::resume(of(0), OnlineSettings::default()), Err(Error::State(_))));
     assert!(Online::resume(of(1), OnlineSettings::default()).is_ok());
+}
+
+/// The weights of columns that were not reached are those of the start.
+#[test]
+fn a_stopped_block_teaches_nothing() {
+    let stop = Some(Arc::new(AtomicBool::new(true)));
+    let weights = DecomposeSettings { stop, ..DecomposeSettings::default() };
+    let mut online = Online::new(2, OnlineSettings { weights, ..OnlineSettings::default() }).unwrap();
+    assert_eq!(online.push(&block(0, 20, 0)).unwrap().status, Status::Stopped);
+    assert_eq!(online.state().blocks, 0);
 }
 
 #[test]
