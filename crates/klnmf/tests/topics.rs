@@ -353,6 +353,17 @@ fn weights_are_computed_even_at_a_limit() {
     assert_eq!((found.status, found.weights.unconverged), (klnmf::Status::TimeLimit, 0));
 }
 
+/// Scaling to sum 1 must not hide them.
+#[test]
+fn invalid_topics_are_errors() {
+    let v = Mat::from_rows(&[&[1.0, 2.0], &[3.0, 4.0]]);
+    for bad in [f64::NAN, -3.0, f64::INFINITY] {
+        let topics = Mat::from_rows(&[&[bad, 0.5], &[1.0, 0.5]]);
+        let found = topic_weights(&v, &topics, &TopicSettings::default(), &|_| ());
+        assert!(matches!(found, Err(klnmf::Error::BadFactor { name: "topics", .. })), "{bad}: {found:?}");
+    }
+}
+
 #[test]
 fn an_empty_corpus_is_an_error() {
     let (v, topics) = (Mat::<f64>::zeros(0, 3), Mat::from_rows(&[&[0.5, 0.1], &[0.5, 0.9]]));

@@ -3,6 +3,7 @@
 
 use super::TopicSettings;
 use crate::block::ColumnData;
+use crate::certificate::check_factor;
 use crate::decompose::{DecomposeSettings, Decomposer};
 use crate::matrix::{Matrix, Order, Sparse};
 use crate::parallel::{self, Pool};
@@ -48,7 +49,12 @@ pub(super) fn to_distributions(x: &mut Mat<f64>) {
 /// The topic model of a Poisson factorisation: topics, weights, and the column sums of WH.
 ///
 /// Topics × weights × sizes equals W·H, except for rounding errors.
+///
+/// # Panics
+///
+/// If W does not have as many columns as H has rows.
 pub fn to_topics(w: &Mat<f64>, h: &Mat<f64>) -> (Mat<f64>, Mat<f64>, Vec<f64>) {
+    assert_eq!(w.cols(), h.rows(), "W must have as many columns as H has rows");
     let (mut topics, scales) = (w.clone(), w.col_sums());
     to_distributions(&mut topics);
     let mut weights = Mat::from_fn(h.rows(), h.cols(), |k, j| h[(k, j)] * scales[k]);
@@ -58,7 +64,12 @@ pub fn to_topics(w: &Mat<f64>, h: &Mat<f64>) -> (Mat<f64>, Mat<f64>, Vec<f64>) {
 }
 
 /// The Poisson factorisation of a topic model for documents of these sizes.
+///
+/// # Panics
+///
+/// If there is not one size for every document.
 pub fn to_poisson(topics: &Mat<f64>, weights: &Mat<f64>, sizes: &[f64]) -> (Mat<f64>, Mat<f64>) {
+    assert_eq!(weights.cols(), sizes.len(), "there must be a size for every document");
     let h = Mat::from_fn(weights.rows(), weights.cols(), |k, j| weights[(k, j)] * sizes[j]);
     (topics.clone(), h)
 }
@@ -76,6 +87,7 @@ pub fn topic_weights<'a>(
 ) -> Result<Weights> {
     let v = v.into();
     settings.validate()?;
+    check_factor("topics", topics, &topics.col_sums())?;
     let mut topics = topics.clone();
     to_distributions(&mut topics);
     let convex = DecomposeSettings {
@@ -127,6 +139,7 @@ pub fn log_likelihoods<'a>(
 ) -> Result<Vec<f64>> {
     let (v, pool) = (v.into(), Pool::new(1)?);
     crate::check_factors(v, topics, weights)?;
+    v.check()?;
     let columns = ColumnData::new(&pool, v)?;
     let (view, wt) = (columns.view(), topics.transpose());
     let of_document = |j| {
