@@ -45,6 +45,7 @@ pub(crate) fn start<T: Scalar>(
     settings: &Settings,
 ) -> Result<(Mat<T>, Mat<T>)> {
     if settings.init == Init::Random {
+        problem.check()?;
         return random_start(problem.shape(), problem.sum, rank, settings.seed);
     }
     check_rank_of(problem.shape(), rank)?;

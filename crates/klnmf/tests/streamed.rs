@@ -202,6 +202,36 @@ impl Lines for Long {
     }
 }
 
+/// A dense storage that also tells where lines end.
+struct Confused;
+
+impl Lines for Confused {
+    fn shape(&self) -> (usize, usize) {
+        (2, 3)
+    }
+
+    fn is_sparse(&self) -> bool {
+        false
+    }
+
+    fn longest(&self) -> usize {
+        3
+    }
+
+    fn read_f64(&self, lines: Range<usize>, to: &mut LineBuffer) -> Result<(), String> {
+        to.values.resize(3 * lines.len(), 1.0);
+        to.ends.resize(lines.len(), 3);
+        Ok(())
+    }
+}
+
+#[test]
+fn dense_lines_with_ends_are_damage() {
+    let decomposer = Decomposer::new(&Mat::from_fn(3, 1, |_, _| 1.0), 1).unwrap();
+    let found = decomposer.decompose_lines(&Confused, &DecomposeSettings::default(), &|_| ());
+    assert!(matches!(found, Err(Error::Unreadable(_))));
+}
+
 #[test]
 fn long_lines_are_not_decoded_together() {
     let v = Sparse::from_dense(&dense::<f64>());

@@ -79,7 +79,7 @@ impl<T: Scalar> LineBuffer<T> {
     /// more than `longest` entries, for which there would be no room.
     fn within(&self, lines: usize, length: usize, sparse: bool, longest: usize) -> bool {
         if !sparse {
-            return self.values.len() == lines * length;
+            return self.values.len() == lines * length && self.ends.is_empty() && self.idx.is_empty();
         }
         let stored = self.values.len();
         self.ends.len() == lines
