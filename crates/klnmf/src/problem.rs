@@ -191,6 +191,9 @@ pub(crate) fn restored<T: Scalar>(
             return Err(Error::State(format!("it was made with another {}", &name["with.".len()..])));
         }
     }
+    if !(0.0..=state.iteration as f64).contains(&state.number("before")?) {
+        return Err(Error::State("its last two iterations are not in order".into()));
+    }
     let fits = |h: &&Mat<f64>| h.rows() > 0 && h.cols() == m;
     let rank = state.arrays.get("h").filter(fits).ok_or_else(|| missing("h for this V"))?.rows();
     let mut factors = Factors { wt: Mat::try_zeros(rank, n)?, h: Mat::try_zeros(rank, m)? };

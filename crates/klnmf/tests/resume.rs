@@ -130,6 +130,9 @@ fn a_state_that_does_not_fit_is_refused() {
     *other.numbers.get_mut("with.instruction level").unwrap() += 1.0;
     refused(&other, &settings, "instruction level");
     let mut other = state.clone();
+    other.numbers.insert("before".into(), 9.0);
+    refused(&other, &settings, "not in order");
+    let mut other = state.clone();
     other.arrays.insert("h".into(), Mat::from_fn(3, 12, |_, _| -1.0));
     assert!(matches!(problem.resume(&other, &settings), Err(Error::BadFactor { name: "H", .. })));
     let mut other = state.clone();
