@@ -4,9 +4,10 @@
 //! The first start runs to its end, so the result is never worse than that of a single start. Its work C sets
 //! the budget of the others. They race in rounds, which share `RACE`·C evenly: the better half of each round
 //! stays, until `LAST` are left. These run to their ends one after the other, as long as the budget of
-//! `OTHERS`·C lasts. A run is also stopped when it will hardly reach the best end so far. One that is already
-//! below it may go on, whatever is left: the first start was then a poor one, and its work says little. The
-//! lowest end is the result. Work is counted, not timed, so the result is the same on every machine.
+//! `OTHERS`·C lasts. A run is also stopped when it is unlikely to beat the best result so far. One that is
+//! already below it may go on, whatever is left: the first start was then a poor one, and its work says
+//! little. The lowest end is the result. Work is counted, not timed, so the result is the same on every
+//! machine.
 
 use crate::factorize::{Settings, Solution, Status};
 use crate::problem::Problem;
@@ -32,7 +33,7 @@ const HOPE: f64 = 0.5;
 /// iteration. Measured.
 const CHEAP: f64 = 0.25;
 
-/// How far one of several starts came.
+/// The outcome of one of several starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Start {
     /// Its seed.
@@ -63,11 +64,12 @@ pub fn best<T: Scalar>(
     first: Solution<T>,
     settings: &Settings,
 ) -> Result<Solution<T>> {
-    if settings.starts <= 1 || first.status == Status::Stopped {
+    if settings.starts <= 1 || matches!(first.status, Status::Stopped | Status::TimeLimit) {
         return Ok(first);
     }
     let (begun, spent) = (Instant::now(), first.info.seconds);
-    let left = |limit: Duration| limit.saturating_sub(Duration::from_secs_f64(spent));
+    let left =
+        |limit: Duration| limit.saturating_sub(Duration::try_from_secs_f64(spent).unwrap_or(Duration::MAX));
     let quiet = Settings {
         check_every: Some(settings.max_iter.max(1)),
         time_limit: settings.time_limit.map(left),
@@ -80,7 +82,7 @@ pub fn best<T: Scalar>(
     let starts = vec![Start::of(settings.seed, &first)];
     let one = work.of(first.info.iteration);
     let mut contest = Contest { problem, settings: &quiet, work, one, left: OTHERS * one, starts };
-    let rivals = contest.begin(first.h.rows())?;
+    let rivals = contest.begin(first.h.rows());
     let rivals = contest.race(rivals);
     let mut best = contest.finish(rivals, first);
     best.info.seconds = spent + begun.elapsed().as_secs_f64();
@@ -109,17 +111,18 @@ struct Contest<'a, 'v, T: Scalar> {
 }
 
 impl<'a, T: Scalar> Contest<'a, '_, T> {
-    /// The other starts, each with its first certificate.
-    fn begin(&mut self, rank: usize) -> Result<Vec<Rival<'a, T>>> {
+    /// The other starts, each with its first certificate. If there is no memory for one, the others compete.
+    fn begin(&mut self, rank: usize) -> Vec<Rival<'a, T>> {
         let (problem, settings) = (self.problem, self.settings);
         let begin = |number: usize| -> Result<Rival<'a, T>> {
             let seed = settings.seed.wrapping_add(number as u64);
             let (w, h) = problem.init(rank, &Settings { seed, ..settings.clone() })?;
             Ok((seed, problem.run(w, h, settings)?.sort_from(0)))
         };
-        let rivals = (1..settings.starts).map(begin).collect::<Result<Vec<_>>>()?;
+        let numbers = (1..settings.starts).take_while(|_| !settings.stopped());
+        let rivals: Vec<_> = numbers.filter_map(|number| begin(number).ok()).collect();
         self.left -= CHEAP * rivals.len() as f64;
-        Ok(rivals)
+        rivals
     }
 
     /// Halves the rivals in rounds until few are left.

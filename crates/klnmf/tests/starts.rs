@@ -86,6 +86,9 @@ fn edges_are_defined() {
     let stop = Some(Arc::new(AtomicBool::new(true)));
     let stopped = factorize(&v, 2, &Settings { stop, ..with(4, 2000) }).unwrap();
     assert_eq!((stopped.status, stopped.starts.len()), (Status::Stopped, 0));
+    let late = Settings { time_limit: Some(std::time::Duration::ZERO), ..with(4, 2000) };
+    let late = factorize(&v, 2, &late).unwrap();
+    assert_eq!((late.status, late.starts.len()), (Status::TimeLimit, 0));
     let zero = factorize(&Mat::<f64>::zeros(3, 4), 2, &with(4, 10)).unwrap();
     assert_eq!(zero.info.divergence, 0.0);
 }
