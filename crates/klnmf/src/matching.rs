@@ -51,7 +51,12 @@ pub fn cosines(a: &Mat<f64>, b: &Mat<f64>) -> Result<Mat<f64>> {
 }
 
 /// The cosine of two vectors; zero if one of them is zero.
+///
+/// # Panics
+///
+/// If the vectors differ in length.
 pub fn cosine(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len(), "vectors of different lengths have no cosine");
     let [a, b] = [a, b].map(|x| {
         let mut x = x.to_vec();
         to_unit(&mut x);

@@ -31,7 +31,8 @@ impl<T: Scalar> Mat<T> {
 
     /// A matrix of zeros. Panics if a `Vec` of that size would; see [`Mat::try_zeros`].
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self { rows, cols, data: vec![T::ZERO; rows * cols] }
+        let entries = rows.checked_mul(cols).expect("a matrix has at most usize::MAX entries");
+        Self { rows, cols, data: vec![T::ZERO; entries] }
     }
 
     /// A matrix of zeros, or an error if the memory cannot be allocated.
