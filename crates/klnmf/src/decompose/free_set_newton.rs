@@ -82,7 +82,7 @@ impl<'a, 'b> FreeSetNewton<'a, 'b> {
         let is_free = |k: &usize| cost.of(0)[*k] > 0.0 && (x[*k] > 0.0 || slopes[*k] < 0.0);
         let free: Vec<usize> = (cost.held..x.len()).filter(is_free).collect();
         // With more free weights than entries the Hessian is singular.
-        if free.len() > self.b.p.min(MOST_FREE) {
+        if free.is_empty() || free.len() > self.b.p.min(MOST_FREE) {
             return None;
         }
         let d = self.direction(&free, &slopes);
@@ -100,7 +100,6 @@ impl<'a, 'b> FreeSetNewton<'a, 'b> {
             }
             alpha *= 0.5;
         }
-        self.value(x);
         None
     }
 
