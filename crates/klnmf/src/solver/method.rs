@@ -68,7 +68,12 @@ pub fn assign<S: Scalar, U: Scalar>(pool: &Pool, from: &Pair<S>, to: &mut Pair<U
     let pairs = [(&from.wt, &mut to.wt), (&from.h, &mut to.h)].into_iter();
     let pieces = pairs
         .flat_map(|(from, to)| from.as_slice().chunks(ENTRIES).zip(to.as_mut_slice().chunks_mut(ENTRIES)));
-    pool.run(|| for_each(pieces, |(from, to)| kernel::convert(from, to)));
+    let copy = |(from, to): (&[S], &mut [U])| kernel::convert(from, to);
+    // Waking a thread takes longer than copying little.
+    match from.wt.as_slice().len() + from.h.as_slice().len() > ENTRIES {
+        true => pool.run(|| for_each(pieces, copy)),
+        false => pieces.for_each(copy),
+    }
 }
 
 /// A new method, or an error if memory is short.
