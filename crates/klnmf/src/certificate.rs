@@ -30,7 +30,8 @@ pub struct Certificate {
 impl Certificate {
     /// The certificate from sums over the columns, and from the sum of the gaps of the rows.
     pub(crate) fn of(divergence: f64, exact: f64, gap_h: f64, by_rows: f64) -> Self {
-        // No divergence is negative, so `exact` bounds gap_w. Rows use this one by one only if measured.
+        // No divergence is negative, so `exact` bounds gap_w. The same bound row by row needs the divergence
+        // of each row, which is computed only for a given dual point.
         let gap_w = if gap_h.is_finite() { by_rows.min(exact) } else { f64::INFINITY };
         Self { divergence, gap_w, gap_h }
     }

@@ -89,8 +89,8 @@ impl<S: Scalar> Cost<'_, S> {
         self.of(column)[k].to_f64() + self.ridge.to_f64() * x
     }
 
-    /// The κ that minimises F(κx): cᵀx·κ + μ‖x‖²·κ² = Σα. It is 1 if some weights are held, which must not be
-    /// scaled, and if x explains nothing.
+    /// The κ that minimises F(κx): cᵀx·κ + μ‖x‖²·κ² = Σα. It is 1 if some weights are held, because those
+    /// must not be scaled, or if cᵀx = 0.
     pub fn ray(&self, column: usize, sum: f64, x: &[S]) -> f64 {
         let linear = kernel::dot(self.of(column), x);
         if self.held > 0 || linear <= 0.0 {

@@ -68,8 +68,8 @@
 //! ```
 //!
 //! `decompose/` holds the stages of the convex problem, `primal_dual.rs` the step of the paper, `topics/` and
-//! `simplex.rs` topic models, `init.rs` starts and growth, `cluster.rs` runs on
-//! several processes, `worker.rs` what each of them computes.
+//! `simplex.rs` topic models, `init.rs` starts and growth, `cluster.rs` runs on several processes, and
+//! `worker.rs` what each of them computes.
 //!
 //! # References
 //!

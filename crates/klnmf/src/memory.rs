@@ -73,8 +73,8 @@ impl Memory {
 
     /// What this solver needs beyond the [`total`](Memory::total). Those for dense data only keep two more n
     /// × m matrices. `stream` keeps the curvature of every row of W, in up to 512 MiB or ten numbers for
-    /// every four weights if that is more, and copies of a batch of columns, for which 6·V/100 is counted; in
-    /// V with less than 800 columns it is more.
+    /// every four weights if that is more, and copies of a batch of columns, for which 6·V/100 is counted
+    /// (more if V has fewer than 800 columns).
     pub fn beyond(&self, solver: Solver) -> u128 {
         match solver {
             Solver::Stream => self.stream,

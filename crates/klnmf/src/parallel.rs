@@ -59,7 +59,7 @@ impl Pool {
         result.expect("f has run")
     }
 
-    /// The part of [`Pool::run`] that is compiled once, and not for every `f`.
+    /// The half of [`Pool::run`] that is not generic, so that it is compiled once.
     fn enter(&self, f: &mut (dyn FnMut() + Send)) {
         match &self.own {
             Some(pool) => pool.install(f),
@@ -117,7 +117,7 @@ pub fn both(a: impl FnOnce() + Send, b: impl FnOnce() + Send) {
     for_each(run.into_iter(), |run| run());
 }
 
-/// The part of [`for_each`] that is compiled once, and not for every `f`.
+/// The half of [`for_each`] that is not generic, so that it is compiled once.
 fn in_any_order(count: usize, f: &(dyn Fn(usize) + Sync)) {
     match rayon::current_thread_index() {
         Some(_) => (0..count).into_par_iter().with_max_len(1).for_each(f),
@@ -132,7 +132,7 @@ fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
 
 /// Checks that the number of threads is at most 1024.
 pub fn check_threads(threads: usize) -> Result<()> {
-    // A larger number can only be a typing mistake.
+    // A larger number is almost certainly a typing mistake.
     require(threads <= 1024, "threads", threads, "at most 1024 are possible")
 }
 

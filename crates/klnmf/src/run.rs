@@ -237,7 +237,7 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
         } else if self.shows() || (tests && self.due(TEST_EVERY)) {
             self.certify();
         }
-        // Not because of a limit, so that a run with a higher limit observes the same.
+        // Never because a limit was reached: raising the limit must not change the iterations.
         if self.method.wants_progress() && self.passed(TEST_EVERY) {
             self.method.observe(&self.info);
         }

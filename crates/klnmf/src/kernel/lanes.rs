@@ -31,7 +31,8 @@ pub trait Lanes<S: Scalar>:
     /// `live` numbers of `from`, starting at `at`, then `rest`.
     fn load_or(token: Self::Token, from: &[S], at: usize, live: usize, rest: S) -> Self;
 
-    /// `live` numbers of `from`, starting at `at`, then ones, on which no operation is slow or undefined.
+    /// `live` numbers of `from`, starting at `at`, padded with ones, for which every operation is fast and
+    /// defined.
     #[inline(always)]
     fn load(token: Self::Token, from: &[S], at: usize, live: usize) -> Self {
         Self::load_or(token, from, at, live, S::ONE)
