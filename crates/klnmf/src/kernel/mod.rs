@@ -20,6 +20,7 @@ mod map;
 pub(crate) mod newton_pass;
 mod packed;
 mod plain;
+pub(crate) mod quadratic;
 mod rows;
 #[cfg(target_arch = "x86_64")]
 mod x86;

@@ -7,20 +7,16 @@ use super::active::Active;
 use crate::Scalar;
 use crate::block::{Block, Work, take};
 use crate::cost::Cost;
-use crate::kernel::newton_pass::{B, BlockPass, C, H, LastPass, Pass, Sums, Totals, chunks};
-use crate::kernel::{self, Isa};
+use crate::kernel::Isa;
+use crate::kernel::newton_pass::{B, BlockPass, C, LastPass, Pass, Sums, Totals, chunks};
+use crate::kernel::quadratic::{FIRST, QuadraticPrograms};
 use std::array;
 use std::ops::Range;
 
-/// The start of each row in the upper triangle: the entries on the diagonal.
-const FIRST: [usize; B] = [0, 4, 7, 9];
 /// Lower bound of Kx, in units of the machine epsilon and the sum of the column.
 const FLOOR: f64 = 1e-3;
 /// Rounding errors of z, in units of that bound. Below them z cannot be distinguished from zero.
 const ROUNDING: f64 = 2e3;
-/// The most sweeps of the quadratic program, and the relative change at which it stops.
-const QP_SWEEPS: usize = 8;
-const QP_TOL: f64 = 1e-3;
 
 /// The weights that the columns of some blocks move.
 #[derive(Clone, Copy)]
@@ -247,10 +243,7 @@ fn update_block<T: Scalar>(isa: Isa, lanes: &mut [Option<Lane<'_, T>>; C], sums:
     }
     let [_, _, _, _, h @ ..] = &totals;
     let start = x;
-    kernel::simd(
-        #[inline(always)]
-        || quadratic_program(&mut x, &mut gradient, h),
-    );
+    isa.run_wide(QuadraticPrograms { x: &mut x, gradient: &gradient, h });
     for (c, lane) in lanes.iter_mut().enumerate() {
         let Some(lane) = lane else { continue };
         lane.d = [T::ZERO; B];
@@ -266,49 +259,5 @@ fn update_block<T: Scalar>(isa: Isa, lanes: &mut [Option<Lane<'_, T>>; C], sums:
             lane.x[k] = new;
         }
         lane.advance();
-    }
-}
-
-/// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the coordinates, for all lanes at once.
-#[inline(always)]
-fn quadratic_program(x: &mut [[f64; C]; B], gradient: &mut [[f64; C]; B], h: &[[f64; C]; H]) {
-    let at = |l: usize, m: usize| if l < m { h[FIRST[l] + m - l] } else { h[FIRST[m] + l - m] };
-    let inverse: [[f64; C]; B] = array::from_fn(
-        #[inline(always)]
-        |l| {
-            array::from_fn(
-                #[inline(always)]
-                |c| if at(l, l)[c] > 1e-280 { 1.0 / at(l, l)[c] } else { 0.0 },
-            )
-        },
-    );
-    // A converged column no longer changes, so its result does not depend on its neighbours.
-    let mut active = [1.0; C];
-    for _ in 0..QP_SWEEPS {
-        let mut moved = [0.0; C];
-        for l in 0..B {
-            let mut d = [0.0; C];
-            for c in 0..C {
-                let new = (x[l][c] - gradient[l][c] * inverse[l][c]).max(0.0);
-                // Without curvature, no data support this weight.
-                let new = if inverse[l][c] == 0.0 && gradient[l][c] > 0.0 { 0.0 } else { new };
-                d[c] = active[c] * (new - x[l][c]);
-                x[l][c] = if active[c] > 0.0 { new } else { x[l][c] };
-                let change = d[c].abs() - QP_TOL * new;
-                moved[c] = if change > moved[c] { change } else { moved[c] };
-            }
-            for m in 0..B {
-                let row = at(l, m);
-                for c in 0..C {
-                    gradient[m][c] += d[c] * row[c];
-                }
-            }
-        }
-        for c in 0..C {
-            active[c] = if moved[c] > 0.0 { 1.0 } else { 0.0 };
-        }
-        if active == [0.0; C] {
-            break;
-        }
     }
 }
