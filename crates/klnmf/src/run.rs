@@ -300,8 +300,11 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
     }
 
     fn solution(self, status: Status) -> Result<Solution<T>> {
-        let Factors { wt, h } = self.place.fetch(self.factors)?;
-        Ok(Solution { w: wt.transpose(), h, info: self.info, status, starts: Vec::new() })
+        let Self { place, factors, info, method, certifier, .. } = self;
+        // Their memory is enough for the transpose.
+        drop((method, certifier));
+        let Factors { wt, h } = place.fetch(factors)?;
+        Ok(Solution { w: wt.transpose(), h, info, status, starts: Vec::new() })
     }
 
     /// Replaces the reported factors by the method's latest ones if these are better, and normalises. Returns
@@ -311,19 +314,24 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
             self.certify();
         }
         let (divergence, converged) = (self.info.divergence, self.converged());
-        let shown = self.factors.clone();
+        // At most two pairs of factors exist here besides those of the method: memory is at its peak.
         let latest = self.method.latest(divergence);
-        let replaced = latest.map(|latest| self.factors = latest).is_some();
+        let replaced = latest.is_some();
+        let mut shown = match latest {
+            Some(latest) => std::mem::replace(&mut self.factors, latest),
+            None => self.factors.clone(),
+        };
         self.normalize();
         let better = self.info.divergence <= divergence && self.converged() >= converged;
         if replaced && !better {
-            self.factors = shown.clone();
+            self.factors = shown;
+            shown = self.factors.clone();
             self.normalize();
         }
         self.place.check()?;
         // Scaling the columns of W to sum 1 may overflow or underflow.
-        let finite = self.place.all(&self.factors, Test::Finite);
-        if !finite || (divergence.is_finite() && !self.info.divergence.is_finite()) {
+        let valid = self.place.all(&self.factors, Test::Valid);
+        if !valid || (divergence.is_finite() && !self.info.divergence.is_finite()) {
             return Err(Error::Overflow(T::NAME));
         }
         Ok(shown)

@@ -141,7 +141,13 @@ fn a_state_that_does_not_fit_is_refused() {
     let mut other = state.clone();
     other.arrays.insert("h".into(), Mat::zeros(1 << 40, 0));
     refused(&other, &settings, "no h for this V");
-    let mut other = state;
+    let mut other = state.clone();
     other.numbers.remove("t");
     refused(&other, &settings, "no t");
+    // The latest factors are checked where they become the result.
+    let mut other = state;
+    other.arrays.insert("x.h".into(), Mat::from_fn(3, 12, |k, j| if (k, j) == (0, 0) { -1e-9 } else { 1.0 }));
+    let limited = Settings { max_iter: other.iteration, ..settings.clone() };
+    let end = problem.resume(&other, &limited).unwrap().finish();
+    assert!(end.map_or(true, |end| end.h.as_slice().iter().all(|h| *h >= 0.0)));
 }

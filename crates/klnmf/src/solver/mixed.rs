@@ -16,16 +16,14 @@ const LITTLE: f64 = 1e-6;
 
 /// A method in f32, later replaced by one in the precision of the data.
 struct Mixed<'a, P: Place> {
-    phase: Phase<'a, P>,
+    /// The method in f32, until it is over.
+    early: Option<Early<'a, P>>,
+    /// Its successor.
+    late: Option<Box<dyn Method<P::Factor<P::Data>> + 'a>>,
     setup: Setup<'a, P>,
     /// The divergence at the last report, and the number of reports.
     divergence: f64,
     told: usize,
-}
-
-enum Phase<'a, P: Place> {
-    Early(Early<'a, P>),
-    Late(Box<dyn Method<P::Factor<P::Data>> + 'a>),
 }
 
 /// The state while the work is in f32.
@@ -50,8 +48,9 @@ pub fn method<'a, P: Place + 'a>(
     }
     let (start, narrow) = (factors.clone(), setup.place.cast::<P::Data, f32>(factors));
     let method = build::<P, f32>(setup, &narrow)?;
-    let phase = Phase::Early(Early { method, factors: narrow, over: false, start, divergence });
-    Ok(Box::new(Mixed { phase, setup: Setup { begun: true, ..setup.clone() }, divergence, told: 0 }))
+    let early = Some(Early { method, factors: narrow, over: false, start, divergence });
+    let setup = Setup { begun: true, ..setup.clone() };
+    Ok(Box::new(Mixed { early, late: None, setup, divergence, told: 0 }))
 }
 
 /// Whether the settings ask for f32, and settings and numbers allow it. If so, normalises the factors.
@@ -73,43 +72,39 @@ fn prepare<P: Place>(setup: &Setup<'_, P>, factors: &mut FactorsOf<P, P::Data>) 
 
 impl<'a, P: Place + 'a> Method<P::Factor<P::Data>> for Mixed<'a, P> {
     fn advance(&mut self, factors: &mut FactorsOf<P, P::Data>, steps: usize) {
-        if let Phase::Early(early) = &mut self.phase
-            && early.over
-        {
-            if self.divergence > early.divergence {
-                *factors = early.start.clone();
+        if let Some(Early { start, divergence, .. }) = self.early.take_if(|early| early.over) {
+            // The memory of the f32 method is free before its successor is made.
+            if self.divergence > divergence {
+                *factors = start;
             }
             let late = build::<P, P::Data>(&self.setup, factors);
-            self.phase = Phase::Late(
-                late.expect("the same method was made in f32, and methods that may mix keep no large arrays"),
-            );
+            self.late =
+                Some(late.expect("methods that may mix keep no large arrays, and it was made in f32"));
         }
-        match &mut self.phase {
-            Phase::Early(early) => {
-                early.method.advance(&mut early.factors, steps);
-                self.setup.place.assign::<f32, P::Data>(&early.factors, factors);
-            }
-            Phase::Late(late) => late.advance(factors, steps),
+        if let Some(early) = &mut self.early {
+            early.method.advance(&mut early.factors, steps);
+            self.setup.place.assign::<f32, P::Data>(&early.factors, factors);
+        }
+        if let Some(late) = &mut self.late {
+            late.advance(factors, steps);
         }
     }
 
     fn latest(&self, divergence: f64) -> Option<Factors<P::Factor<P::Data>>> {
-        match &self.phase {
-            Phase::Early(early) if divergence > early.divergence => Some(early.start.clone()),
-            Phase::Early(early) => {
-                let latest = early.method.latest(divergence);
-                latest.map(|latest| self.setup.place.cast::<f32, P::Data>(&latest))
-            }
-            Phase::Late(late) => late.latest(divergence),
+        let Some(early) = &self.early else { return self.late.as_ref()?.latest(divergence) };
+        if divergence > early.divergence {
+            return Some(early.start.clone());
         }
+        let latest = early.method.latest(divergence);
+        latest.map(|latest| self.setup.place.cast::<f32, P::Data>(&latest))
     }
 
     fn wants_progress(&self) -> bool {
-        matches!(self.phase, Phase::Early(_))
+        self.early.is_some()
     }
 
     fn observe(&mut self, info: &Info) {
-        if let Phase::Early(early) = &mut self.phase {
+        if let Some(early) = &mut self.early {
             let fell = self.divergence - info.divergence > LITTLE * info.sum;
             // The first report does not count: the warm-up cannot move some starts.
             self.told += 1;
@@ -125,20 +120,18 @@ impl<'a, P: Place + 'a> Method<P::Factor<P::Data>> for Mixed<'a, P> {
     fn carry(&mut self, store: &mut Store<'_>) -> Result<()> {
         store.count("mixed.told", &mut self.told)?;
         store.number("mixed.divergence", &mut self.divergence)?;
-        let mut late = !self.wants_progress();
-        store.flag("mixed.late", &mut late)?;
-        if late && let Phase::Early(early) = &self.phase {
-            self.phase = Phase::Late(build::<P, P::Data>(&self.setup, &early.start)?);
+        let mut over = self.late.is_some();
+        store.flag("mixed.late", &mut over)?;
+        if over && let Some(Early { start, .. }) = self.early.take() {
+            self.late = Some(build::<P, P::Data>(&self.setup, &start)?);
         }
-        match &mut self.phase {
-            Phase::Early(early) => {
-                early.method.carry(store)?;
-                self.setup.place.carry::<f32>("f32.", &mut early.factors, store)?;
-                self.setup.place.carry::<P::Data>("start.", &mut early.start, store)?;
-                store.flag("f32.over", &mut early.over)?;
-                store.number("start.divergence", &mut early.divergence)
-            }
-            Phase::Late(late) => late.carry(store),
+        if let Some(early) = &mut self.early {
+            early.method.carry(store)?;
+            self.setup.place.carry::<f32>("f32.", &mut early.factors, store)?;
+            self.setup.place.carry::<P::Data>("start.", &mut early.start, store)?;
+            store.flag("f32.over", &mut early.over)?;
+            store.number("start.divergence", &mut early.divergence)?;
         }
+        self.late.as_mut().map_or(Ok(()), |late| late.carry(store))
     }
 }

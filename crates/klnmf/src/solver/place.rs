@@ -54,8 +54,8 @@ const SPARSE: f64 = 0.25;
 /// A property of the entries of a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
-    /// They are finite.
-    Finite,
+    /// They are finite and not negative.
+    Valid,
     /// They are zero, or lie in a range that leaves room in f32.
     FitF32,
 }
@@ -64,7 +64,7 @@ impl Test {
     /// The range in which entries that are not zero must lie.
     pub fn range(self) -> (f64, f64) {
         match self {
-            Test::Finite => (f64::MIN, f64::MAX),
+            Test::Valid => (0.0, f64::MAX),
             Test::FitF32 => (*RANGE.start(), *RANGE.end()),
         }
     }
@@ -96,7 +96,8 @@ pub trait Place: Clone + Send + Sync {
     /// Runs `f` on the threads of this place.
     fn run<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R;
 
-    /// Whether to do what depends on the clock or on the user. All processes that run this must agree.
+    /// The common decision on a question whose answer depends on the clock or on the user. All processes that
+    /// run this get the same one.
     fn agree(&self, wish: bool) -> bool {
         wish
     }
@@ -202,8 +203,12 @@ impl<'p, T: Scalar> Place for &'p Problem<'p, T> {
 
     fn sort(&self, factors: &mut Pair<T>, first: usize) {
         let order = order_by_share(&factors.wt.row_sums(), &factors.h.row_sums(), first);
+        let mut old = vec![T::ZERO; order.len()];
         for factor in [&mut factors.wt, &mut factors.h] {
-            *factor = Mat::from_fn(factor.rows(), factor.cols(), |k, j| factor[(order[k], j)]);
+            for column in factor.as_mut_slice().chunks_exact_mut(order.len()) {
+                old.copy_from_slice(column);
+                column.iter_mut().zip(&order).for_each(|(to, k)| *to = old[*k]);
+            }
         }
     }
 
