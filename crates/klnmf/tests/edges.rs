@@ -376,3 +376,14 @@ fn a_far_away_start_in_single_precision_is_no_overflow() {
     let found = factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
     assert!((found.h[(0, 0)] / 1e35 - 1.0).abs() < 1e-5, "{}", found.h[(0, 0)]);
 }
+
+/// No rank is too small or too large for the bound, which is computed before the rank is checked.
+#[test]
+fn memory_of_any_rank() {
+    let v = Mat::<f64>::zeros(3, 4);
+    assert!(klnmf::memory(&v, 0, 1).total() < klnmf::memory(&v, 2, 1).total());
+    for rank in [1_000_000_000_000_000_000, usize::MAX] {
+        let memory = klnmf::memory(&v, rank, 1);
+        assert!(memory.total() > 1 << 60 && memory.beyond(klnmf::Solver::Stream) > 1 << 60);
+    }
+}

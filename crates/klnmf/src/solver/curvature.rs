@@ -37,7 +37,7 @@ impl<S: Scalar> Curvature<S> {
 
     /// The bytes of a new one.
     pub fn bytes(n: usize, r: usize) -> u128 {
-        n as u128 * Blocks::of::<S>(n, r).numbers() as u128 * size_of::<S>() as u128
+        (n as u128 * size_of::<S>() as u128).saturating_mul(Blocks::of::<S>(n, r).numbers() as u128)
     }
 }
 
@@ -62,7 +62,9 @@ impl Blocks {
 
     /// Numbers for a row.
     pub fn numbers(self) -> usize {
-        self.each().map(|(first, end)| (end - first) * (end - first + 1) / 2).sum()
+        let triangle = |size: usize| size.saturating_mul(size + 1) / 2;
+        let (whole, rest) = (self.r / self.size.max(1), self.r % self.size.max(1));
+        whole.saturating_mul(triangle(self.size)).saturating_add(triangle(rest))
     }
 
     /// Adds u·h·hᵀ to the numbers of a row.
