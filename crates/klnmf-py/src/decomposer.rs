@@ -4,7 +4,7 @@ use crate::data::{Lent, array, factor};
 use crate::error::from_library;
 use crate::model::duration;
 use crate::work::{self, Stop};
-use klnmf::{DecomposeSettings, Decomposition, Mat, Scalar, Weights};
+use klnmf::{DecomposeSettings, Decomposition, Mat, Matrix, Scalar, Weights};
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -48,7 +48,7 @@ impl Limits {
         time_limit: Option<f64>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let (stop, time_limit) = (Stop::default(), duration(time_limit)?);
+        let (stop, time_limit) = (Stop::default(), duration("time_limit", time_limit)?);
         let settings = DecomposeSettings {
             tol,
             max_iter,
@@ -165,8 +165,7 @@ pub struct TopicDecomposer {
 impl TopicDecomposer {
     #[new]
     fn new(py: Python<'_>, topics: &Bound<'_, PyAny>, threads: usize) -> PyResult<Self> {
-        let mut topics = factor(topics)?;
-        to_distributions(&mut topics);
+        let topics = klnmf::distributions(&factor(topics)?).map_err(from_library)?;
         let prepared = Prepared::new(py, &topics, threads)?;
         Ok(Self { topics, prepared })
     }
@@ -188,23 +187,8 @@ impl TopicDecomposer {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let max_iter = DecomposeSettings::default().max_iter;
         let limits = Limits::new(weights_tol, max_iter, time_limit, progress)?;
-        let (found, hash) = solve(py, &self.prepared, v, &limits, |v, found| {
-            let mut weights = found.h;
-            to_distributions(&mut weights);
-            let log_likelihood = klnmf::log_likelihoods(v, &self.topics, &weights)?;
-            let gaps = found.columns.iter().map(|c| c.gap).collect();
-            let unconverged = found.columns.iter().filter(|c| !c.converged).count();
-            Ok(Weights { weights, gaps, log_likelihood, unconverged, status: found.status })
-        })?;
+        let of = |v: Matrix<'_, f64>, found| Weights::of(found, v, &self.topics);
+        let (found, hash) = solve(py, &self.prepared, v, &limits, of)?;
         crate::topics::of_documents(py, found, hash)
-    }
-}
-
-/// Scales every column to sum 1; a zero column becomes even.
-fn to_distributions(x: &mut Mat<f64>) {
-    let n = x.rows();
-    for k in 0..x.cols() {
-        let sum: f64 = x.col(k).iter().sum();
-        x.col_mut(k).iter_mut().for_each(|x| *x = if sum > 0.0 { *x / sum } else { 1.0 / n as f64 });
     }
 }

@@ -151,4 +151,5 @@ pub use {
     solver::Side,
     solver::extrapolated::carry_on,
     solver::place::{Facts, Test},
+    topics::distributions,
 };

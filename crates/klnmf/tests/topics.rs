@@ -362,6 +362,9 @@ fn invalid_topics_are_errors() {
         let found = topic_weights(&v, &topics, &TopicSettings::default(), &|_| ());
         assert!(matches!(found, Err(klnmf::Error::BadFactor { name: "topics", .. })), "{bad}: {found:?}");
     }
+    // Pseudo-counts add rows, which the message must not count.
+    let found = topic_weights(&v, &Mat::from_fn(3, 2, |_, _| 0.5), &TopicSettings::default(), &|_| ());
+    assert_eq!(found.unwrap_err().to_string(), "wrong shape: V has 2 rows, but the topics have 3 words");
 }
 
 #[test]

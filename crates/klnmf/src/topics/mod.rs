@@ -15,7 +15,9 @@
 mod weights;
 
 use weights::to_distributions;
-pub use weights::{Weights, log_likelihoods, perplexity, to_poisson, to_topics, topic_weights};
+pub use weights::{
+    Weights, distributions, log_likelihoods, perplexity, to_poisson, to_topics, topic_weights,
+};
 
 use crate::block::DictionaryParts;
 use crate::error::require;

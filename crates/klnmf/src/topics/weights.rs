@@ -4,10 +4,10 @@
 use super::TopicSettings;
 use crate::block::ColumnData;
 use crate::certificate::check_factor;
-use crate::decompose::{DecomposeSettings, Decomposer};
+use crate::decompose::{DecomposeSettings, Decomposer, Decomposition};
 use crate::matrix::{Matrix, Order, Sparse};
 use crate::parallel::{self, Pool};
-use crate::{Mat, Result, Status};
+use crate::{Error, Mat, Result, Status};
 
 /// The weights of documents for given topics, with a certificate each.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,9 +87,11 @@ pub fn topic_weights<'a>(
 ) -> Result<Weights> {
     let v = v.into();
     settings.validate()?;
-    check_factor("topics", topics, &topics.col_sums())?;
-    let mut topics = topics.clone();
-    to_distributions(&mut topics);
+    let topics = distributions(topics)?;
+    if v.rows() != topics.rows() {
+        let (n, words) = (v.rows(), topics.rows());
+        return Err(Error::Shape(format!("V has {n} rows, but the topics have {words} words")));
+    }
     let convex = DecomposeSettings {
         tol: settings.weights_tol,
         threads: settings.threads,
@@ -107,12 +109,29 @@ pub fn topic_weights<'a>(
         } else {
             decompose(v, &topics)?
         };
+        Weights::of(found, v, &topics)
+    })
+}
+
+/// Topics with columns scaled to sum 1, or an error if entries are negative or not finite.
+#[doc(hidden)]
+pub fn distributions(topics: &Mat<f64>) -> Result<Mat<f64>> {
+    check_factor("topics", topics, &topics.col_sums())?;
+    let mut topics = topics.clone();
+    to_distributions(&mut topics);
+    Ok(topics)
+}
+
+impl Weights {
+    /// The weights of the documents V from their decomposition by these topics.
+    #[doc(hidden)]
+    pub fn of(found: Decomposition<f64>, v: Matrix<'_, f64>, topics: &Mat<f64>) -> Result<Self> {
         let (gaps, unconverged) = (found.columns.iter().map(|c| c.gap).collect(), found.unconverged());
         let mut weights = found.h;
         to_distributions(&mut weights);
-        let log_likelihood = log_likelihoods(v, &topics, &weights)?;
-        Ok(Weights { weights, gaps, log_likelihood, unconverged, status: found.status })
-    })
+        let log_likelihood = log_likelihoods(v, topics, &weights)?;
+        Ok(Self { weights, gaps, log_likelihood, unconverged, status: found.status })
+    }
 }
 
 /// V with k more rows of α. A document without words stays empty.
