@@ -95,10 +95,11 @@ pub fn factorize_on<'py>(
         inner,
         max_iter,
         tol,
-        time_limit: duration(time_limit)?,
+        time_limit: duration("time_limit", time_limit)?,
         check_every,
         ..Settings::default()
     };
+    let saving = (saving.0, duration("every", Some(saving.1))?.unwrap_or_default());
     let single: bool = object.getattr("single")?.extract()?;
     let object = Object::new(&object)?;
     match single {
@@ -112,7 +113,7 @@ fn factorize_in<'py, T: Element + Scalar>(
     object: &Object,
     start: Start<'py>,
     settings: &Settings,
-    saving: Saving,
+    saving: (Option<PathBuf>, Duration),
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let (begin, given) = match &start {
@@ -147,7 +148,7 @@ fn factorize_in<'py, T: Element + Scalar>(
 /// Keeps the states of a run, in memory and in a file.
 struct Saver<'a> {
     object: &'a Object,
-    saving: Saving,
+    saving: (Option<PathBuf>, Duration),
     given: usize,
     last: Instant,
 }
@@ -155,7 +156,7 @@ struct Saver<'a> {
 impl Saver<'_> {
     /// Takes the state if it is time to. Factors then no longer depend on older ones.
     fn save<T: Scalar>(&mut self, run: &mut RemoteRun<'_, T>) -> PyResult<()> {
-        let (path, every) = (&self.saving.0, Duration::from_secs_f64(self.saving.1));
+        let (path, every) = (&self.saving.0, self.saving.1);
         // A run with a higher limit does not pass through the state after a round that was cut short.
         let (cut_next, cut_last) = run.cut();
         let end = path.is_some() && (cut_next || run.ended().is_some());

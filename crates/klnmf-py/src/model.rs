@@ -81,7 +81,7 @@ pub fn factorize<'py>(
         inner,
         max_iter,
         tol,
-        time_limit: duration(time_limit)?,
+        time_limit: duration("time_limit", time_limit)?,
         stop: Some(stop.clone()),
         check_every,
         starts,
@@ -173,7 +173,7 @@ fn factorize_in<'py, T: Element + Scalar>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     settings.validate().map_err(from_library)?;
     let begin = Begin::new(start, resume.as_deref())?;
-    let every = duration(Some(every))?.unwrap_or_default();
+    let every = duration("every", Some(every))?.unwrap_or_default();
     let path = checkpoint.or_else(|| resume.clone());
     let replace = path == resume;
     let asked = callback.is_some();
@@ -187,6 +187,7 @@ fn factorize_in<'py, T: Element + Scalar>(
             stop,
             move |tell| {
                 let problem = Problem::new(v, settings.threads)?;
+                let begun = Instant::now();
                 let (run, given) = begin.run(&problem, settings)?;
                 let last = Instant::now();
                 let saver = path.map(|path| Saver { path, every, shape, fingerprint, given, replace, last });
@@ -205,7 +206,7 @@ fn factorize_in<'py, T: Element + Scalar>(
                     ControlFlow::Break(())
                 })?;
                 let divergence = first.info.divergence;
-                let best = problem.challenge(first, settings)?;
+                let best = problem.challenge(first, settings, begun)?;
                 if best.info.divergence < divergence {
                     // These are the iterations of the first start, not those of the model.
                     kept.clear();
@@ -343,11 +344,11 @@ pub fn update_of(name: &str) -> PyResult<Update> {
     }
 }
 
-/// The time limit, if there is one.
-pub fn duration(seconds: Option<f64>) -> PyResult<Option<Duration>> {
+/// The duration of a setting, if there is one.
+pub fn duration(name: &str, seconds: Option<f64>) -> PyResult<Option<Duration>> {
     let exact = |seconds| {
         Duration::try_from_secs_f64(seconds)
-            .map_err(|_| setting("time_limit", seconds, "a number of seconds ≥ 0 is needed"))
+            .map_err(|_| setting(name, seconds, "a number of seconds ≥ 0 is needed"))
     };
     seconds.map(exact).transpose()
 }

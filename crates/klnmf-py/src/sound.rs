@@ -58,7 +58,7 @@ pub fn learn<'py>(
         max_iter,
         seed,
         threads,
-        deadline: duration(time_limit)?.and_then(|limit| Instant::now().checked_add(limit)),
+        deadline: duration("time_limit", time_limit)?.and_then(|limit| Instant::now().checked_add(limit)),
         stop: Some(stop.clone()),
         ..Separator::default()
     };

@@ -42,7 +42,7 @@ pub fn topics<'py>(
         max_iter,
         tol,
         weights_tol,
-        time_limit: duration(time_limit)?,
+        time_limit: duration("time_limit", time_limit)?,
         stop: Some(stop.clone()),
         threads,
         ..TopicSettings::default()
@@ -88,7 +88,7 @@ pub fn topic_weights<'py>(
     let settings = TopicSettings {
         topic_prior,
         weights_tol,
-        time_limit: duration(time_limit)?,
+        time_limit: duration("time_limit", time_limit)?,
         stop: Some(stop.clone()),
         threads,
         ..TopicSettings::default()

@@ -11,6 +11,7 @@ use crate::solver::method::Pair;
 use crate::worker::{self, Column, Step};
 use crate::{Certificate, Mat, Problem, Result, Run, Scalar, Settings, Solution, State};
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 /// A callback between two rounds of a run.
 type Each<'r, 'a, T> = &'r mut dyn FnMut(&mut Run<'a, T>) -> ControlFlow<()>;
@@ -44,7 +45,7 @@ compiled! {
     advance<'a>(run: &mut Run<'a, Self>) -> () = Run::iterate;
     to_end<'a>(run: Run<'a, Self>, each: Each<'_, 'a, Self>) -> Result<Solution<Self>> = Run::iterate_to_end;
     finish<'a>(run: Run<'a, Self>) -> Result<Solution<Self>> = Run::end;
-    challenge<'a>(problem: &Problem<'a, Self>, first: Solution<Self>, settings: &Settings)
+    challenge<'a>(problem: &Problem<'a, Self>, first: Solution<Self>, settings: &Settings, begun: Instant)
         -> Result<Solution<Self>> = crate::starts::best;
     certificate<'a>(problem: &Problem<'a, Self>, w: &Mat<Self>, h: &Mat<Self>)
         -> Result<Certificate> = Problem::certify;

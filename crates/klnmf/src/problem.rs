@@ -13,6 +13,7 @@ use crate::solver::{Side, State, Store, missing};
 use crate::{Error, Mat, Result, Scalar};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 /// A matrix prepared for any number of factorisations: checked, summed, by columns and by rows.
 ///
@@ -124,10 +125,11 @@ impl<'v, T: Scalar> Problem<'v, T> {
     pub fn factorize(&self, rank: usize, settings: &Settings) -> Result<Solution<T>> {
         settings.validate()?;
         let (w, h) = self.init(rank, settings)?;
+        let begun = Instant::now();
         // Without a callback, certificates are needed only to test the tolerance.
         let settings = Settings { check_every: Some(settings.max_iter.max(1)), ..settings.clone() };
         let found = self.run(w, h, &settings)?.sort_from(0).to_end(|_| ControlFlow::Continue(()));
-        self.check().and(found).and_then(|first| self.challenge(first, &settings))
+        self.check().and(found).and_then(|first| self.challenge(first, &settings, begun))
     }
 
     /// [`factorize_from`](crate::factorize_from) for this V.
@@ -157,10 +159,10 @@ impl<'v, T: Scalar> Problem<'v, T> {
     }
 
     /// Tries the other starts of [`Settings::starts`] and returns the best solution. `first` is the solution
-    /// from the start with the seed `settings.seed`. If there is one start, or if `first` was stopped, it is
-    /// the result.
-    pub fn challenge(&self, first: Solution<T>, settings: &Settings) -> Result<Solution<T>> {
-        T::challenge(self, first, settings)
+    /// from the start with the seed `settings.seed`, whose run began at `begun`; the time limit counts from
+    /// there. If there is one start, or if `first` was stopped, it is the result.
+    pub fn challenge(&self, first: Solution<T>, settings: &Settings, begun: Instant) -> Result<Solution<T>> {
+        T::challenge(self, first, settings, begun)
     }
 
     /// The certificate of given factors.

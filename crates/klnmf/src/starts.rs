@@ -5,8 +5,8 @@
 //! the budget of the others. They race in rounds, which share `RACE`·C evenly: the better half of each round
 //! stays, until `LAST` are left. These run to their ends one after the other, as long as the budget of
 //! `OTHERS`·C lasts. A run is also stopped when it is unlikely to beat the best result so far. One that is
-//! already below it may go on, whatever is left: the first start was then a poor one, and its work says
-//! little. The lowest end is the result. Work is counted, not timed, so the result is the same on every
+//! already below it goes on even when the budget is spent: the first start was then a poor one, and its work
+//! is a poor estimate. The lowest end is the result. Work is counted, not timed, so the result is the same on every
 //! machine.
 
 use crate::factorize::{Settings, Solution, Status};
@@ -58,18 +58,18 @@ impl Start {
     }
 }
 
-/// The best of `first`, which began with the seed `settings.seed`, and of the other starts.
+/// The best of `first`, which began at `begun` with the seed `settings.seed`, and of the other starts.
 pub fn best<T: Scalar>(
     problem: &Problem<'_, T>,
     first: Solution<T>,
     settings: &Settings,
+    begun: Instant,
 ) -> Result<Solution<T>> {
     if settings.starts <= 1 || matches!(first.status, Status::Stopped | Status::TimeLimit) {
         return Ok(first);
     }
-    let (begun, spent) = (Instant::now(), first.info.seconds);
-    let left =
-        |limit: Duration| limit.saturating_sub(Duration::try_from_secs_f64(spent).unwrap_or(Duration::MAX));
+    let (now, spent) = (Instant::now(), first.info.seconds);
+    let left = |limit: Duration| limit.saturating_sub(begun.elapsed());
     let quiet = Settings {
         check_every: Some(settings.max_iter.max(1)),
         time_limit: settings.time_limit.map(left),
@@ -85,7 +85,7 @@ pub fn best<T: Scalar>(
     let rivals = contest.begin(first.h.rows());
     let rivals = contest.race(rivals);
     let mut best = contest.finish(rivals, first);
-    best.info.seconds = spent + begun.elapsed().as_secs_f64();
+    best.info.seconds = spent + now.elapsed().as_secs_f64();
     best.starts = contest.starts;
     best.starts.sort_by_key(|start| start.seed.wrapping_sub(settings.seed));
     if settings.stopped() {

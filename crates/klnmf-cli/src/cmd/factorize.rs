@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Factor V into parts W and weights H, both non-negative
 ///
@@ -157,7 +157,7 @@ impl Factorize {
         }
 
         let bar = progress::bar(self.max_iter, self.output.quiet);
-        let mut trace = Vec::new();
+        let (mut trace, begun) = (Vec::new(), Instant::now());
         let run = match (factors, &stored) {
             (Some((w, h)), _) => problem.run(w, h, &settings),
             (None, Some(stored)) => problem.resume(&stored.state, &settings),
@@ -181,11 +181,13 @@ impl Factorize {
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         problem.check()?;
-        bar.set_message(format!("the other {} starts", self.starts - 1));
+        if self.starts > 1 {
+            bar.set_message(format!("the other {} starts", self.starts - 1));
+        }
         let stop = Settings { stop: Some(interrupt::flag()), ..settings.clone() };
         let solution = solution.and_then(|first| {
             let divergence = first.info.divergence;
-            let best = problem.challenge(first, &stop)?;
+            let best = problem.challenge(first, &stop, begun)?;
             if best.info.divergence < divergence {
                 // These are the iterations of the first start, not those of the model.
                 trace.clear();
