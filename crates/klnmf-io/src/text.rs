@@ -26,7 +26,7 @@ pub(crate) fn read<T: Scalar>(source: &Source, format: Format) -> Result<Table<T
     while rows.as_ref().is_none_or(|rows| rows.shape.width == 0)
         && let Some((number, line)) = lines.next()?
     {
-        if is_blank(line) || line.starts_with(b"#") {
+        if is_blank(line) || is_comment(line, rows.as_ref().map(|rows| rows.shape.separator)) {
             continue;
         }
         match &mut rows {
@@ -42,6 +42,16 @@ pub(crate) fn read<T: Scalar>(source: &Source, format: Format) -> Result<Table<T
 
 fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| *byte == b' ')
+}
+
+/// Whether a line before the first line with data is a comment. After the header it may be a row whose name
+/// begins like one.
+fn is_comment(line: &[u8], separator: Option<Separator>) -> bool {
+    let is_row = |separator| {
+        let cells = Cells::texts_of(separator, line, 0).unwrap_or_default();
+        cells.len() > 1 && cells[1..].iter().all(|cell| is_number(cell))
+    };
+    line.starts_with(b"#") && !separator.is_some_and(is_row)
 }
 
 /// The first line, if it is not data.
@@ -272,7 +282,13 @@ fn by_columns<T: Scalar>(blocks: Vec<Vec<T>>, cols: usize) -> Result<Mat<T>, Fau
 /// Whether the first line is a header; if that is not clear, the column of a cell and what is wrong with it.
 fn is_header(cells: &[String], separator: Separator) -> Result<bool, (u64, String)> {
     let is = |number: bool| cells.iter().position(|cell| is_number(cell) == number);
-    let (Some(number), Some(text)) = (is(true), is(false)) else { return Ok(is(true).is_none()) };
+    let (Some(number), Some(text)) = (is(true), is(false)) else {
+        // Mistyped numbers are not a header.
+        if cells.iter().all(|cell| has_decimal_comma(cell.as_bytes())) && !cells.is_empty() {
+            return Err((1, not_a_number(cells[0].as_bytes(), separator)));
+        }
+        return Ok(is(true).is_none());
+    };
     if cells[0].is_empty() {
         return Ok(true);
     }

@@ -240,3 +240,14 @@ fn peeking() {
     assert_eq!((summary.kind.as_str(), summary.shape), ("text table", Some((2, 1))));
     assert!(summary.row_names && summary.col_names);
 }
+
+/// A first line of mistyped numbers is not a header, and a name after the header may begin like a comment.
+#[test]
+fn no_line_of_data_is_lost() {
+    for (name, text) in [("a.tsv", "1,5\t2,5\n3\t4\n"), ("b.csv", "\"1,000\",\"2,000\"\n3,4\n")] {
+        let refused = message(read::<f64>(&temporary(name, text.as_bytes()).path));
+        assert!(refused.contains("line 1, column 1") && refused.contains("comma"), "{refused}");
+    }
+    let table = read::<f64>(&temporary("c.csv", b"# a comment\n,a,b\n#g1,1,2\ng2,3,4\n").path).unwrap();
+    assert_eq!(table.row_names, Some(vec!["#g1".to_string(), "g2".into()]));
+}
