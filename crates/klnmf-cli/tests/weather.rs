@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::common::{Place, counts_csv};
+use crate::common::{Place, counts_csv, counts_mtx};
 use std::process::{Command, Output};
 
 /// Runs a line of a shell, in which `$K` is the program.
@@ -158,4 +158,18 @@ fn entries_too_small_for_f32_are_told() {
             assert_eq!(said.lines().count(), usize::from(told), "{said}");
         }
     }
+}
+
+/// A pipe can be read and written once, from beginning to end.
+#[test]
+fn pipes_are_read_and_written() {
+    let place = place();
+    let line = "mkfifo o.npz; cat o.npz > got.npz & timeout 20 $K factorize v.csv -k 2 --max-iter 3 --out o.npz; wait";
+    assert!(shell(&place, line).status.success());
+    assert_eq!(klnmf_io::read_model::<f64>(&place.path("got.npz")).unwrap().w.cols(), 2);
+    place.write("v.mtx", counts_mtx(4, 5));
+    let line = "mkfifo p.mtx; cat v.mtx > p.mtx & timeout 20 $K factorize p.mtx -k 1 --json --out p.npz";
+    let found = shell(&place, line);
+    assert!(String::from_utf8_lossy(&found.stdout).contains("\"divergence\""), "{found:?}");
+    failed(&shell(&place, "mkfifo q.npy; timeout 20 $K info q.npy"), "info of a pipe");
 }

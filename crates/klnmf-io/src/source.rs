@@ -25,6 +25,13 @@ impl<R: Read + Seek + Send> ReadSeek for R {}
 /// A buffered [`ReadSeek`] of either kind of source.
 pub(crate) type Seekable<'a> = BufReader<Box<dyn ReadSeek + 'a>>;
 
+/// Fails if the path is a pipe or a device, which can be read only once.
+pub(crate) fn must_last(path: &Path) -> Result<(), Fault> {
+    let passing = std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+    let what = "this is a pipe or a device, which can be read only once: save it as a file first";
+    if passing { Err(Fault::content(what)) } else { Ok(()) }
+}
+
 impl Source {
     /// Opens the path. A pipe can be read only once, so it is read here.
     pub(crate) fn new(path: &Path) -> Result<Self, Fault> {

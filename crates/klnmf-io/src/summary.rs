@@ -9,7 +9,7 @@ use crate::held::Held;
 use crate::lines::Lines;
 use crate::npy::{Array, Header};
 use crate::scipy::{self, Layout};
-use crate::source::Source;
+use crate::source::{Source, must_last};
 use crate::{anndata, checkpoint, hdf5, model, mtx, tenx, text};
 use std::path::Path;
 
@@ -23,6 +23,8 @@ pub struct Summary {
     pub shape: Option<(u64, u64)>,
     /// Numbers stored in the file: all if dense, the listed ones if sparse.
     pub stored: Option<u64>,
+    /// Whether the numbers off the diagonal stand for two entries each.
+    pub symmetric: bool,
     /// Type of the numbers as the file names it, such as `<f8` or `integer`.
     pub dtype: Option<String>,
     /// Whether rows have names.
@@ -55,6 +57,7 @@ pub fn peek(path: &Path) -> Result<Summary, Error> {
 
 /// [`peek`] at a layer of an .h5ad file instead of X.
 pub fn peek_layer(path: &Path, layer: Option<&str>) -> Result<Summary, Error> {
+    must_last(path).map_err(|fault| fault.at(path))?;
     match tenx::matrix_of(path) {
         _ if Folder::is_at(path) => Ok(of_packed(&Facts::read(path)?)),
         Some(matrix) => folder(path, &matrix),
@@ -199,6 +202,7 @@ fn matrix_market(source: &Source) -> Result<Summary, Fault> {
         kind: format!("MatrixMarket {layout}, {symmetry}"),
         shape: Some((preamble.rows, preamble.cols)),
         stored: Some(preamble.stored),
+        symmetric: preamble.symmetric,
         dtype: Some(preamble.field.into()),
         ..Summary::default()
     })

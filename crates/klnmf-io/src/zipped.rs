@@ -23,13 +23,28 @@ pub(crate) fn write(
     fill: impl FnOnce(&mut Zip<'_, '_>) -> io::Result<()>,
 ) -> Result<(), Error> {
     atomically(target, |out| {
-        let mut out = Patient::new(out);
-        let written = {
-            let mut archive = Zip { zip: ZipWriter::new(&mut out) };
-            fill(&mut archive).and_then(|()| archive.zip.finish()?.flush())
-        };
-        out.failure.map_or(written, Err)
+        if out.get_ref().metadata()?.is_file() {
+            return write_to(out, fill);
+        }
+        // An archive is not written from beginning to end, so a pipe gets a copy of a file.
+        let mut file = BufWriter::new(tempfile::tempfile()?);
+        write_to(&mut file, fill)?;
+        let mut file = file.into_inner()?;
+        file.rewind()?;
+        io::copy(&mut file, out).map(|_| ())
     })
+}
+
+fn write_to(
+    out: &mut BufWriter<File>,
+    fill: impl FnOnce(&mut Zip<'_, '_>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut out = Patient::new(out);
+    let written = {
+        let mut archive = Zip { zip: ZipWriter::new(&mut out) };
+        fill(&mut archive).and_then(|()| archive.zip.finish()?.flush())
+    };
+    out.failure.map_or(written, Err)
 }
 
 impl Zip<'_, '_> {

@@ -156,4 +156,8 @@ fn peeking() {
     assert_eq!(summary.kind, "MatrixMarket coordinate, general");
     assert_eq!((summary.shape, summary.stored), (Some((3, 4)), Some(4)));
     assert_eq!(summary.dtype.as_deref(), Some("integer"));
+    assert!(!summary.symmetric);
+    let half =
+        temporary("half.mtx", b"%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 1\n2 1 3\n");
+    assert!(peek(&half.path).unwrap().symmetric);
 }
