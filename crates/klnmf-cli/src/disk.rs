@@ -103,8 +103,8 @@ fn fits(data: &Data, rank: usize, limit: u128, least: u128) -> anyhow::Result<()
         return Ok(());
     }
     bail!(
-        "{}: rank {rank} needs up to {} of memory, even with V on disk, and {} can be used: choose a smaller \
-         rank, or a larger machine",
+        "{}: rank {rank} needs up to {} of memory, even with V on disk, and {} can be used: use a smaller \
+         rank or a machine with more memory",
         data.path.display(),
         bytes(least),
         bytes(limit)
@@ -140,13 +140,19 @@ fn known(data: &Data) -> Option<Facts> {
         return None;
     }
     // An error is reported when the data are read.
-    let Summary { shape: Some((n, m)), stored: Some(stored), .. } = summary(data)? else { return None };
+    let found = summary(data)?;
+    let Summary { shape: Some((n, m)), stored: Some(stored), .. } = found else { return None };
+    let stored = if found.symmetric { stored.saturating_mul(2) } else { stored };
     let (rows, cols) = (usize::try_from(n).ok()?, usize::try_from(m).ok()?);
     let sparse = n.checked_mul(m) != Some(stored);
     Some(Facts { rows, cols, sparse, stored, longest: (cols, rows), ..Facts::default() })
 }
 
 fn memory_in(data: &Data, facts: &Facts, rank: usize) -> Memory {
+    let (shape, longest) = ((facts.rows, facts.cols), facts.longest);
+    let ((rows, cols), longest) =
+        if data.transpose { (swapped(shape), swapped(longest)) } else { (shape, longest) };
+    let facts = &Facts { rows, cols, longest, ..facts.clone() };
     let threads = thread_count(data.threads);
     match data.precision {
         Some(crate::cmd::Precision::F32) => memory_of::<f32>(facts, rank, threads),
@@ -203,17 +209,25 @@ fn scan<T: Scalar>(data: &Data, folder: &Folder) -> anyhow::Result<(f64, String)
     }
     let (rows, cols) = if data.transpose { swapped(folder.shape()) } else { folder.shape() };
     let (mut sum, mut hash, mut buffer) = (0.0, DataHash::new(rows, cols), LineBuffer::<T>::default());
-    for line in 0..folder.columns.shape().0 {
+    let (lines, length) = folder.columns.shape();
+    let together = folder.columns.together().max(1);
+    for first in (0..lines).step_by(together) {
         buffer.clear();
-        T::lines(&folder.columns, line..line + 1, &mut buffer).map_err(anyhow::Error::msg)?;
-        let mut of_line = 0.0;
-        for (at, x) in buffer.values.iter().enumerate() {
-            let (x, place) = (x.to_f64(), buffer.idx.get(at).map_or(at, |i| *i as usize));
-            let (row, col) = if data.transpose { (line, place) } else { (place, line) };
-            hash.add(row, col, x);
-            of_line += x;
+        let some = first..(first + together).min(lines);
+        T::lines(&folder.columns, some.clone(), &mut buffer).map_err(anyhow::Error::msg)?;
+        let mut start = 0;
+        for line in some {
+            let end = buffer.ends.get(line - first).copied().unwrap_or(start + length);
+            let mut of_line = 0.0;
+            for at in start..end {
+                let (x, place) =
+                    (buffer.values[at].to_f64(), buffer.idx.get(at).map_or(at - start, |i| *i as usize));
+                let (row, col) = if data.transpose { (line, place) } else { (place, line) };
+                hash.add(row, col, x);
+                of_line += x;
+            }
+            (start, sum) = (end, sum + of_line);
         }
-        sum += of_line;
     }
     Ok((sum, hash.text()))
 }

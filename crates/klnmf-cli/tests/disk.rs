@@ -57,7 +57,7 @@ fn conversion() {
     place.fails(
         "convert v.csv --out csr_gzip.counts.klnmf",
         1,
-        &["holds the data of", "csr_gzip.h5ad, layer counts", "remove it"],
+        &["holds the data of", "csr_gzip.h5ad, layer counts", "remove this folder"],
     );
     place.fails("factorize v.csv --rank 2 --memory 1MB", 1, &["even with V on disk", "smaller rank"]);
 }

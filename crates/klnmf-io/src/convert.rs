@@ -9,7 +9,9 @@ use crate::folder::Folder;
 use crate::header::Facts;
 use crate::npy::write_texts;
 use crate::origin::{self, Origin};
+use crate::output::UnfinishedFolder;
 use crate::packed_lines::{LineWriter, Written};
+use crate::source::must_last;
 use crate::spill::{Spill, spill_in};
 use klnmf::{Entry, Matrix};
 use std::fs::{self, File, TryLockError};
@@ -23,6 +25,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// AnnData, 10x Genomics and MatrixMarket are read piece by piece; other formats are read as a whole. Nothing
 /// is left behind if it fails. An existing folder of the same data is used as it is; any other is an error.
 pub fn convert(from: &Path, layer: Option<&str>, to: &Path, memory: u64) -> Result<Folder, Error> {
+    must_last(from).map_err(|fault| fault.at(from))?;
     let origin = Origin::open(from, layer)?;
     let source = Facts::of_source(&origin::files(from), layer).map_err(|why| Fault::Io(why).at(from))?;
     if to.exists() {
@@ -48,7 +51,7 @@ pub fn convert(from: &Path, layer: Option<&str>, to: &Path, memory: u64) -> Resu
 fn existing(to: &Path, source: &Facts) -> Result<Folder, Error> {
     let found = Folder::open(to)?;
     found.facts.differs_from(source).map_or(Ok(found), |what| {
-        let what = format!("{what}: remove it, or choose another folder with klnmf convert --out");
+        let what = format!("{what}: remove this folder, or choose another one with klnmf convert --out");
         Err(Fault::Content(what).at(to))
     })
 }
@@ -57,6 +60,7 @@ fn existing(to: &Path, source: &Facts) -> Result<Folder, Error> {
 struct Hidden {
     folder: TempDir,
     lock: File,
+    _unfinished: UnfinishedFolder,
 }
 
 /// The file that is locked during a conversion. The system releases the lock of a program that ends, so a
@@ -75,7 +79,8 @@ impl Hidden {
             let locked = !matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
             // Another conversion may have taken the folder for a leftover before it was locked.
             if locked && folder.path().join(LOCK).exists() {
-                return Ok(Self { folder, lock });
+                let _unfinished = UnfinishedFolder::new(folder.path());
+                return Ok(Self { folder, lock, _unfinished });
             }
         }
     }
@@ -142,7 +147,7 @@ impl Origin {
         let (columns, by_row) = (columns?, by_row?);
         if columns.hash.text() != by_row.hash.text() {
             let what =
-                "the file changed while it was read, or the disk returned something else: convert again";
+                "the file changed during the conversion, or the disk returned wrong data: convert again";
             return Err(Stop::Read(Fault::content(what)));
         }
         for (n, (name, names)) in ["row_names", "col_names"].into_iter().zip(&self.names).enumerate() {

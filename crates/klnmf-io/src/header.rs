@@ -152,7 +152,12 @@ impl Facts {
     /// that was moved is the same.
     pub(crate) fn differs_from(&self, other: &Self) -> Option<String> {
         let name = self.source.display();
-        if self.source.file_name() != other.source.file_name() || self.layer != other.layer {
+        // The header holds the name as text.
+        let file_name = |facts: &Self| {
+            let text = one_line(&facts.source.display().to_string());
+            Path::new(&text).file_name().map(|name| name.to_owned())
+        };
+        if file_name(self) != file_name(other) || self.layer != other.layer {
             let layer = if self.layer.is_empty() { String::new() } else { format!(", layer {}", self.layer) };
             Some(format!("it holds the data of {name}{layer}"))
         } else if self.stamp != other.stamp {

@@ -256,14 +256,30 @@ impl Drop for Unfinished {
     }
 }
 
-/// The temporary files of this process.
+/// A folder that is removed if the program is ended.
+pub(crate) struct UnfinishedFolder(PathBuf);
+
+impl UnfinishedFolder {
+    pub fn new(folder: &Path) -> Self {
+        all_unfinished().insert(folder.to_owned());
+        Self(folder.to_owned())
+    }
+}
+
+impl Drop for UnfinishedFolder {
+    fn drop(&mut self) {
+        all_unfinished().remove(&self.0);
+    }
+}
+
+/// The temporary files and folders of this process.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn all_unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of this process, which must exit right afterwards: a thread that creates,
+/// Removes the temporary files and folders of this process, which must exit right afterwards: a thread that creates,
 /// keeps or drops a file from now on waits forever. If another thread holds the list of files for more than a
 /// second, they stay.
 pub fn abandon_unfinished() {
@@ -276,7 +292,9 @@ pub fn abandon_unfinished() {
                 continue;
             }
         };
-        all.iter().for_each(|path| drop(fs::remove_file(path)));
+        for path in all.iter() {
+            let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        }
         std::mem::forget(all);
         return;
     }

@@ -220,7 +220,7 @@ fn whole_or_nothing() {
     assert!(!names.contains(&"lock".into()), "{names:?}");
     let other = temporary("b.mtx", &fs::read(&file.path).unwrap());
     let refused = message(convert(&other.path, None, &to, 1000));
-    assert!(refused.contains("it holds the data of") && refused.contains("remove it"), "{refused}");
+    assert!(refused.contains("it holds the data of") && refused.contains("remove this folder"), "{refused}");
     // A changed file is noticed, too, by a new conversion and by the folder.
     assert!(!Folder::open(&to).unwrap().is_stale());
     fs::write(&file.path, b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 5\n2 2 4 \n").unwrap();
@@ -250,5 +250,21 @@ fn empty_matrices_are_refused() {
         let why = convert(&path, None, &to, 1 << 20).err().unwrap().to_string();
         assert!(why.contains("the matrix is empty"), "{why}");
         assert!(!to.exists());
+    }
+}
+
+/// The header holds the name of the source as text.
+#[cfg(target_os = "linux")]
+#[test]
+fn sources_with_odd_names() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    for name in [&b"caf\xe9.mtx"[..], b"two\nlines.mtx"] {
+        let file = folder.path().join(std::ffi::OsStr::from_bytes(name));
+        fs::write(&file, market(6, 9)).unwrap();
+        let to = folder.path().join("odd.klnmf");
+        convert(&file, None, &to, 1 << 20).unwrap();
+        convert(&file, None, &to, 1 << 20).unwrap();
+        fs::remove_dir_all(to).unwrap();
     }
 }

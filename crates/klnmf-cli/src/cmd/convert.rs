@@ -1,8 +1,8 @@
 //! `klnmf convert`: a matrix as a folder that can be factorised from disk.
 
 use super::Output;
-use crate::disk;
 use crate::summary::bytes;
+use crate::{disk, interrupt};
 use anyhow::bail;
 use clap::Args;
 use serde_json::json;
@@ -53,6 +53,9 @@ impl Convert {
             );
         }
         let memory = disk::conversion_memory(self.memory)?;
+        // Ctrl-C removes the hidden folder.
+        interrupt::flag();
+        interrupt::nothing_to_save();
         let found = klnmf_io::convert(&self.path, layer, &out, memory)?;
         let size: u64 = ["columns", "rows"]
             .iter()
