@@ -71,8 +71,15 @@ impl<T: Scalar> Dictionary<T> {
             place.get(name.as_str()).copied().ok_or_else(none)
         };
         let order = ours.iter().map(find).collect::<anyhow::Result<Vec<usize>>>()?;
-        if place.len() != theirs.len() {
-            bail!("{file} has two rows of the same name: rename one, or remove the names");
+        let used: HashSet<usize> = order.iter().copied().collect();
+        for (what, all_differ) in [(file, place.len() == theirs.len()), (whose, used.len() == order.len())] {
+            if !all_differ {
+                bail!("{what} has two rows of the same name: rename one, or remove the names");
+            }
+        }
+        if let Some(extra) = (0..theirs.len()).find(|i| !used.contains(i)) {
+            let name = &theirs[extra];
+            bail!("row {name:?} of {file} is not in {whose}: give both files the same row names");
         }
         self.w = Mat::from_fn(order.len(), self.w.cols(), |i, k| self.w[(order[i], k)]);
         Ok(())

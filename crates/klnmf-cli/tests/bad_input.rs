@@ -85,6 +85,10 @@ fn bad_settings_are_named() {
     place.write("v.csv", counts_csv(6, 7));
     place.fails("factorize v.csv", 2, &["--rank"]);
     place.fails("factorize v.csv --rank 0", 1, &["rank 0", "from 1 to"]);
+    // The memory is computed before a file of known size is read.
+    place.write("v.mtx", counts_mtx(6, 7));
+    place.fails("factorize v.mtx --rank 0", 1, &["rank 0", "from 1 to"]);
+    place.fails("factorize v.mtx --rank 1000000000000000000", 1, &["v.mtx", "rank 1000000000000000000"]);
     place.fails("factorize v.csv --rank 1000000000", 1, &["rank 1000000000"]);
     place.fails("factorize v.csv --rank -1", 2, &["-1"]);
     place.fails("factorize v.csv --rank 2 --solver magic", 2, &["magic", "mu-authors"]);
@@ -189,4 +193,18 @@ fn a_reader_that_goes_away_is_no_failure() {
         .output()
         .unwrap();
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Every row of V has its own row of the dictionary, and the other way round.
+#[test]
+fn rows_are_matched_one_to_one() {
+    let place = Place::new();
+    place.write("twice.csv", "row,s\na,1\na,2\n");
+    place.write("two.csv", "row,p\na,1\nb,1\n");
+    place.fails(
+        "decompose twice.csv --dictionary two.csv",
+        1,
+        &["V has two rows of the same name", "rename"],
+    );
+    place.fails("decompose two.csv --dictionary twice.csv", 1, &["\"b\"", "twice.csv"]);
 }
