@@ -52,7 +52,7 @@ fn the_range_contains_the_truth_and_the_folder_is_complete() {
     let stored: Value =
         serde_json::from_slice(&std::fs::read(place.path("ranks/rank.json")).unwrap()).unwrap();
     assert_eq!(stored["range"], found["range"]);
-    assert!(std::fs::read_to_string(place.path("ranks/plan.json")).unwrap().contains("\"tol\":0.003"));
+    assert!(std::fs::read_to_string(place.path("ranks/plan.json")).unwrap().contains("\"tol\":0.01"));
     let table = std::fs::read_to_string(place.path("ranks/rank.csv")).unwrap();
     assert!(table.starts_with("rank,divergence,") && table.lines().count() == 6, "{table}");
     let page = std::fs::read_to_string(place.path("ranks/index.html")).unwrap();

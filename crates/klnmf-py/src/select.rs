@@ -70,7 +70,7 @@ pub fn rank<'py>(
     let table: Vec<Row> = (0..found.rows.len()).map(|at| row(&found, at)).collect();
     let falling = found.choice().is_some_and(|choice| choice.falling);
     let dispersion = found.dispersion.map(|d| (d.rank, d.phi, d.size));
-    let (range, counts, stable) = (found.range(), found.counts, found.stable);
+    let (range, counts, stable) = (found.range(), found.counts, found.stable.last().copied());
     let mut models = Vec::new();
     for row in found.rows {
         models.push((array(py, row.fit.w)?, array(py, row.fit.h)?));

@@ -59,8 +59,8 @@ fn error(a: &[f64], b: &[f64]) -> f64 {
 /// The silhouettes of a stable rank: at least this mean and this minimum, as SigProfiler and MuSiCal ask.
 pub const STABLE: (f64, f64) = (0.8, 0.2);
 
-/// The largest rank whose parts are stable, given the mean and the minimum of each rank's silhouettes.
-pub fn choose_stable(ranks: &[(usize, Option<(f64, f64)>)]) -> Option<usize> {
+/// The ranks whose parts are stable, in order, given the mean and the minimum of each rank's silhouettes.
+pub fn stable_ranks(ranks: &[(usize, Option<(f64, f64)>)]) -> Vec<usize> {
     let stable = |found: &(f64, f64)| found.0 >= STABLE.0 && found.1 >= STABLE.1;
-    ranks.iter().filter(|(_, found)| found.as_ref().is_some_and(stable)).map(|(rank, _)| *rank).max()
+    ranks.iter().filter(|(_, found)| found.as_ref().is_some_and(stable)).map(|(rank, _)| *rank).collect()
 }

@@ -32,7 +32,7 @@ mod stability;
 mod thinning;
 mod tree;
 
-pub use choice::{Choice, Curve, choose, choose_stable};
+pub use choice::{Choice, Curve, choose, stable_ranks};
 pub use consensus::{Consensus, ConsensusSettings, consensus};
 pub use dispersion::Dispersion;
 pub use error::Error;

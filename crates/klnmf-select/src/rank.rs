@@ -1,7 +1,7 @@
 //! How many parts: all ranks of a range, compared.
 
 use crate::Error;
-use crate::choice::{Choice, Curve, choose, choose_stable};
+use crate::choice::{Choice, Curve, choose, stable_ranks};
 use crate::dispersion::Dispersion;
 use crate::fit::Fit;
 use crate::fits::Fits;
@@ -61,8 +61,8 @@ pub struct Rank {
     /// The choice by held-out folds that are beta-binomial, if the counts are over-dispersed. The choice for
     /// Poisson counts is then an upper bound.
     pub over_dispersed: Option<Choice>,
-    /// The largest rank with stable parts.
-    pub stable: Option<usize>,
+    /// The ranks with stable parts, in order.
+    pub stable: Vec<usize>,
 }
 
 impl Rank {
@@ -76,7 +76,7 @@ impl Rank {
     pub fn range(&self) -> Option<(usize, usize)> {
         match self.choice() {
             Some(choice) => choice.range(),
-            None => self.stable.map(|rank| (rank, rank)),
+            None => self.stable.last().map(|rank| (*rank, *rank)),
         }
     }
 }
@@ -118,7 +118,7 @@ pub fn rank(fits: &Fits<'_>, settings: &RankSettings) -> Result<Rank, Error> {
         dispersion,
         poisson: choices.next().flatten(),
         over_dispersed: choices.next().flatten(),
-        stable: choose_stable(&silhouettes),
+        stable: stable_ranks(&silhouettes),
         rows,
     })
 }

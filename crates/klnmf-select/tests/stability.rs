@@ -2,7 +2,7 @@
 
 use crate::common::Random;
 use klnmf::{Mat, cosine};
-use klnmf_select::{Clusters, Curve, choose, choose_stable, cluster, tree};
+use klnmf_select::{Clusters, Curve, choose, cluster, stable_ranks, tree};
 
 /// Parts that are permuted and noisy copies of the same ones.
 fn copies(fits: usize, r: usize, noise: f64) -> Vec<Mat<f64>> {
@@ -90,8 +90,8 @@ fn the_range_ends_at_the_best_rank() {
     assert_eq!(of(&[5.0, 50.0, 100.0]).range(), Some((2, 2)));
     assert_eq!(choose(&Curve { ranks: vec![], scores: vec![] }), None);
     let stable = [(2, Some((0.99, 0.98))), (3, Some((0.9, 0.1))), (4, Some((0.85, 0.3))), (5, None)];
-    assert_eq!(choose_stable(&stable), Some(4));
-    assert_eq!(choose_stable(&[(2, None)]), None);
+    assert_eq!(stable_ranks(&stable), [2, 4]);
+    assert!(stable_ranks(&[(2, None)]).is_empty());
 }
 
 #[test]

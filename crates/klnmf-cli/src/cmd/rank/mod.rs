@@ -159,7 +159,8 @@ fn facts(found: &Rank, (n, m): (usize, usize)) -> Map<String, Value> {
         })),
         "poisson": found.poisson.as_ref().map(choice),
         "over_dispersed": found.over_dispersed.as_ref().map(choice),
-        "stable": found.stable,
+        "stable": found.stable.last(),
+        "stable_ranks": found.stable,
         "ranks": found.rows.iter().enumerate().map(|(at, _)| table::object(found, at)).collect::<Vec<_>>(),
     });
     object.as_object().cloned().unwrap_or_default()
@@ -211,11 +212,22 @@ fn range(found: &Rank) -> String {
 
 /// What stability says, and why nothing else does if V does not hold counts.
 fn stability(found: &Rank) -> String {
-    let largest = match found.stable {
-        Some(rank) => format!("{rank} is the largest rank with stable parts"),
-        None => "no rank has stable parts".into(),
+    let largest = match &found.stable[..] {
+        [] => "no rank has stable parts".into(),
+        [rank] => format!("only rank {rank} has stable parts"),
+        ranks => format!("stable parts at ranks {}", spans(ranks)),
     };
-    let why = "; V does not hold counts, which alone can be split into independent folds";
+    let why = "; V does not hold counts, so no folds were held out";
     let rule = " (mean silhouette ≥ 0.8, least ≥ 0.2)";
     format!("{largest}{rule}{}", if found.counts { "" } else { why })
+}
+
+/// Numbers in order, as in `2–5, 7`.
+fn spans(ranks: &[usize]) -> String {
+    let spans = ranks.chunk_by(|a, b| a + 1 == *b).map(|span| match span {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}–{last}"),
+        [] => String::new(),
+    });
+    spans.collect::<Vec<_>>().join(", ")
 }
