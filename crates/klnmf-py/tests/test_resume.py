@@ -106,7 +106,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told(counts, tmp_path):
             path.unlink()
             path.parent.rmdir()
 
-    with pytest.warns(RuntimeWarning, match="there is no new checkpoint: cannot write"):
+    with pytest.warns(RuntimeWarning, match="the run continues: cannot write"):
         model = klnmf.factorize(counts, 3, tol=0, max_iter=30, checkpoint=path, every=0, callback=vanish)
     assert model.iterations == 30 and os.listdir(tmp_path) == []
 

@@ -188,7 +188,7 @@ def factorize(
             hear,
         )
     if failure:
-        warn(f"there is no new checkpoint: {failure}", RuntimeWarning)
+        warn(f"cannot write the checkpoint, the run continues: {failure}", RuntimeWarning)
     about = {"call": call, "seed": seed, "solver": solver, "tol": tol, "data_hash": data}
     trace = np.array(trace, TRACE)
     ends = tuple(Start(*end) for end in ends)
@@ -319,7 +319,7 @@ def decompose(
     """
     call = call_of(decompose, locals())
     V, features, samples = labelled(V)
-    W = matched(features, dictionary(W), 0)
+    W = matched(features, dictionary(W), 0, warns=True)
     V, given = matrices(V, W=W.matrix)
     limits = number("tol", tol), count("max_iter", max_iter), maybe_number("time_limit", time_limit)
     native = _klnmf.Decomposer(given, thread_count(threads, n_jobs))

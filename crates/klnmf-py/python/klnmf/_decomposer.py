@@ -125,7 +125,7 @@ class Decomposer(Prepared):
         """
         call = call_of(Decomposer.decompose, locals())
         V, features, samples = labelled(V)
-        known = matched(features, self._known, 0)
+        known = matched(features, self._known, 0, warns=True)
         if known is not self._known:
             other = Decomposer(known, self._threads)
             options: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "progress": progress}

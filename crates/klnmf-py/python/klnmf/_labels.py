@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ._warn import warn
+
 Labels = NDArray | None
 
 
@@ -57,13 +59,17 @@ def dictionary(W: Any) -> Labelled:
     return Labelled(W.W, W.features, W.parts) if hasattr(W, "W") else labelled(W)
 
 
-def matched(ours: Labels, A: Labelled, axis: int, data: str = "V", name: str = "W") -> Labelled:
+def matched(
+    ours: Labels, A: Labelled, axis: int, data: str = "V", name: str = "W", *, warns: bool = False
+) -> Labelled:
     """A with its rows (axis 0) or columns (1) in the order of `ours`, the labels of the data.
 
-    Without labels on both sides, they are matched by position.
+    Without labels on both sides, they are matched by position. `warns`: say so if one side has names.
     """
     theirs = (A.rows, A.columns)[axis]
     if ours is None or theirs is None:
+        if warns:
+            _warn_of_position((ours, data), (theirs, name))
         return A
     mine, others = [str(label) for label in ours], [str(label) for label in theirs]
     if mine == others:
@@ -72,6 +78,18 @@ def matched(ours: Labels, A: Labelled, axis: int, data: str = "V", name: str = "
     if axis:
         return Labelled(np.asarray(A.matrix)[:, places], A.rows, ours)
     return Labelled(np.asarray(A.matrix)[places], ours, A.columns)
+
+
+def _warn_of_position(*sides: tuple[Labels, str]) -> None:
+    """Warn if one side has names and the other has no labels. The numbers of a plain index are no names."""
+    named = [side for labels, side in sides if labels is not None and any(isinstance(x, str) for x in labels)]
+    bare = [side for labels, side in sides if labels is None]
+    if named and bare:
+        warn(
+            f"{named[0]} has names and {bare[0]} has none, so features are matched by position: give both names, "
+            "in any order, or neither",
+            UserWarning,
+        )
 
 
 def _places(mine: list[str], others: list[str], data: str, name: str) -> list[int]:

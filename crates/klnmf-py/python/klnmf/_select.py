@@ -297,7 +297,7 @@ def match(A: ArrayLike, B: ArrayLike) -> list[Match]:
     [(0, 1), (1, 0)]
     """
     known = dictionary(A)
-    other = matched(known.rows, dictionary(B), 0, "A", "B")
+    other = matched(known.rows, dictionary(B), 0, "A", "B", warns=True)
     first, second = factor("A", known.matrix, np.float64), factor("B", other.matrix, np.float64)
     return [Match(*pair) for pair in _klnmf.match_parts(first, second)]
 

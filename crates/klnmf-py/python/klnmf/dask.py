@@ -159,7 +159,7 @@ def decompose(
     call = call_of(decompose, locals()).replace("klnmf.", "klnmf.dask.", 1)
     source = source_of(V, layer, dtype, transpose)
     workers = Workers(client, source, pieces, count("threads", threads, 1))
-    known = matched(workers.features, dictionary(W), 0)
+    known = matched(workers.features, dictionary(W), 0, warns=True)
     rest = number("tol", tol), count("max_iter", max_iter), workers.threads
     with LargeGraphs():
         given = workers.task(same, known.matrix)
