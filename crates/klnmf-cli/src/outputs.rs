@@ -18,6 +18,7 @@ pub fn named_after(input: &Path, ending: &str) -> PathBuf {
 
 /// The files of W and H in CSV.
 pub fn csv_names(prefix: &str) -> [PathBuf; 2] {
+    let prefix = prefix.strip_suffix(".csv").unwrap_or(prefix);
     ["W", "H"].map(|factor| PathBuf::from(format!("{prefix}_{factor}.csv")))
 }
 

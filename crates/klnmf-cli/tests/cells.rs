@@ -65,7 +65,7 @@ fn cells_are_the_documents_of_topics() {
         assert_eq!(model.row_names.unwrap(), ["GATA1", "gêne", "CD3E"]);
         model.h
     };
-    assert!(!place.ok("topics csr_gzip.h5ad -k 2 --out t").contains("vocabulary"));
+    assert!(!place.ok("topics csr_gzip.h5ad -k 2 --out t").contains("--vocabulary"));
     let x = topics("csr_gzip.h5ad");
     assert_eq!(x.cols(), 4);
     // A converted folder is a matrix like any other, documents × words unless told otherwise.

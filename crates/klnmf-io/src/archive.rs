@@ -131,7 +131,7 @@ impl<'s> Archive<'s> {
             0 => Err(Fault::content("the archive has no array with two dimensions: save the matrix as V")),
             1 => Ok(matrices.remove(0)),
             _ => Err(Fault::Content(format!(
-                "the archive has several matrices ({}): call the one to use V, or save it alone",
+                "the archive has several matrices ({}): rename the one to use to V, or save it alone",
                 matrices.join(", ")
             ))),
         }

@@ -55,7 +55,7 @@ fn dense_arrays() {
     assert_eq!(dense(table), counting());
     assert_eq!(
         message(read::<f64>(&fixture("several.npz"))),
-        "several.npz: the archive has several matrices (A, B): call the one to use V, or save it alone"
+        "several.npz: the archive has several matrices (A, B): rename the one to use to V, or save it alone"
     );
     assert_eq!(
         message(read::<f64>(&fixture("none.npz"))),

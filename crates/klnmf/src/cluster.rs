@@ -70,7 +70,7 @@ pub trait Cluster: Send + Sync {
     /// The first entry of V, in column order, that is positive where the model is zero.
     fn first_infinite(&self, wt: &Handle, h: &Handle) -> Result<Option<Entry>>;
 
-    /// What all processes that run this agree on, if each has a wish of its own.
+    /// The common decision of all processes that run this, from what each of them wishes.
     fn agree(&self, wish: bool) -> Result<bool> {
         Ok(wish)
     }

@@ -16,8 +16,20 @@ pub struct Entry {
 
 impl Display for Entry {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}, {}] = {}", self.row, self.col, self.value)
+        let Self { row, col, value } = *self;
+        // Without an exponent the smallest numbers have more than 300 digits.
+        match value.abs() {
+            x if x.is_finite() && x > 0.0 && !(1e-5..1e16).contains(&x) => {
+                write!(f, "[{row}, {col}] = {value:e}")
+            }
+            _ => write!(f, "[{row}, {col}] = {value}"),
+        }
     }
+}
+
+/// What to try besides, if the factors are in f32.
+fn or_f64(precision: &str) -> &'static str {
+    if precision == "f32" { ", or compute in f64" } else { "" }
 }
 
 /// Errors in the input, and results that overflow. Reaching a limit is not an error but a
@@ -46,7 +58,7 @@ pub enum Error {
     #[error("the sum of V is too large for 64-bit numbers: divide V by a constant")]
     SumOverflow,
     /// Factors that exceed the range of the precision, `f32` or `f64`.
-    #[error("the factors leave the range of {0}: divide V by a constant, or compute in f64")]
+    #[error("the factors leave the range of {0}: divide V by a constant{or_f64}", or_f64 = or_f64(.0))]
     Overflow(&'static str),
     /// A factor with a negative, NaN or infinite entry.
     #[error("{name}{entry}: factors must be finite and not negative (counting from 0)")]

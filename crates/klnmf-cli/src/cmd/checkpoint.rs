@@ -93,6 +93,6 @@ impl Checkpoints {
 /// Writes the state if it is time to. A failure does not end the run: the model can still be saved.
 pub fn save<T: Scalar>(saver: &mut Option<Saver>, run: &mut Run<'_, T>, end: bool) {
     if let Some(Err(why)) = saver.as_mut().map(|saver| saver.save(run, end)) {
-        complain(&format!("there is no new checkpoint: {why}"));
+        complain(&format!("cannot write the checkpoint, the run continues: {why}"));
     }
 }

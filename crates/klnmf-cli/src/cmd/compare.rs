@@ -95,7 +95,8 @@ impl Compare {
         }
         if a.rows.is_some() != b.rows.is_some() {
             let unnamed = if a.rows.is_none() { first } else { second };
-            self.output.note(&format!("the rows of {unnamed} have no names: they are matched by position"));
+            self.output
+                .note(&format!("the rows of {unnamed} have no names, so they are matched by position"));
         }
         b.align(&self.b.display().to_string(), &a.rows, &self.a.display().to_string())
     }

@@ -5,7 +5,7 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use std::process::ExitCode;
 
-/// Print a script with which a shell completes klnmf's verbs and options
+/// Print the completion script for a shell
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

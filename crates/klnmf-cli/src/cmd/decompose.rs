@@ -251,9 +251,9 @@ impl Decompose {
             };
             let by_order = match (&table.row_names, named) {
                 (Some(_), false) => {
-                    "note         the dictionary's rows have no names: they are matched by position\n"
+                    "warning      the dictionary's rows have no names, so they are matched by position\n"
                 }
-                (None, true) => "note         the rows of V have no names, so they are matched by position: name them with --row-names\n",
+                (None, true) => "warning      the rows of V have no names, so they are matched by position: name them with --row-names\n",
                 _ => "",
             };
             let table =
@@ -262,7 +262,7 @@ impl Decompose {
                 "V            {} × {}, {} parts\n\
              columns      {done} of {} within the tolerance of {:.0e}, in {:.2} s\n\
              divergence   {:.8e}\n\
-             gap          optimality gap {:.3e} (relative {relative:.1e}): no other weights gain more\n\
+             gap          optimality gap {:.3e} (relative {relative:.1e}): other weights gain at most this\n\
              {advice}{by_order}\
              weights      {}\n{table}",
                 v.rows(),

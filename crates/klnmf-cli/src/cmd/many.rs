@@ -33,7 +33,7 @@ pub struct Many {
     /// Maximum number of iterations of each fit
     #[arg(long, value_name = "N", default_value_t = Settings::default().max_iter, allow_negative_numbers = true)]
     max_iter: usize,
-    /// Share of this process in the fits, such as 3/8 for the third of eight, for job arrays. All use the
+    /// Share of the fits that this process makes, such as 3/8 for the third of eight jobs. All use the
     /// same folder; the last one to finish writes the results
     #[arg(long, value_name = "K/N", value_parser = parse_worker)]
     worker: Option<(usize, usize)>,
@@ -49,7 +49,7 @@ fn parse_worker(text: &str) -> Result<(usize, usize), String> {
     let parsed = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
     match parsed {
         Some((k, n)) if (1..=n).contains(&k) => Ok((k, n)),
-        _ => Err("give a number and how many there are, such as 3/8".into()),
+        _ => Err("give the number of this worker and the number of workers, such as 3/8".into()),
     }
 }
 

@@ -76,7 +76,7 @@ pub struct Reproduce {
     /// Counts for topics: a matrix of documents × words (.npz, .mtx, .npy, .csv), as for klnmf topics
     #[arg(long, value_name = "FILE")]
     counts: Option<PathBuf>,
-    /// Of the generated data and of the first random start; further ones have the seeds after it
+    /// Seed of the generated data and of the first random start; the others have the seeds after it
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Threads; 0 means one per core. Only times depend on them

@@ -157,7 +157,8 @@ pub fn instruction_level() -> Result<&'static str> {
 /// change once it is in use.
 pub fn set_instruction_level(name: &str) -> Result<()> {
     let wanted = Isa::named(name)?;
-    let must = "this process already computes with other instructions: start it with KLNMF_LEVEL set to this";
+    let must =
+        "this process already uses another instruction level: restart it with KLNMF_LEVEL set to this one";
     require(CHOSEN.get_or_init(|| wanted).name() == wanted.name(), VARIABLE, name, must)
 }
 

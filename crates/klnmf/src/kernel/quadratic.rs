@@ -95,7 +95,7 @@ impl<L: Lanes<f64>, const G: usize> Hessian<L, G> {
         let (zero, tol) = (L::splat(token, 0.0), L::splat(token, TOL));
         for l in 0..B {
             for s in 0..G {
-                // No data support a weight without curvature: it becomes zero if it costs anything.
+                // A weight without curvature does not change the fit. It becomes zero if its gradient is positive.
                 let kept = zero.if_positive(g[l][s], x[l][s]);
                 x[l][s] = x[l][s].if_positive(zero - self.step[l][s], kept);
             }

@@ -211,8 +211,8 @@ impl<S: Scalar, F: TileMap<S>> Column<'_, S, F> {
     }
 }
 
-/// The same address, which the compiler takes for another. So it loads the rows again for the second product,
-/// where it would otherwise keep them in registers and run out of these.
+/// The same address, in a way that the compiler cannot see through. It then loads the rows again for the
+/// second product, instead of keeping them in registers, of which there are too few.
 #[inline(always)]
 fn again<S>(address: *const S) -> *const S {
     #[cfg(target_arch = "x86_64")]

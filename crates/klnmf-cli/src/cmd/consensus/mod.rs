@@ -162,6 +162,6 @@ fn text(found: &klnmf_select::Consensus, folder: &Path) -> String {
         "divergence   {:.6e}, the best fit has {:.6e}\n",
         found.divergence, found.fits[0].divergence
     );
-    text += &format!("gap          optimality gap {gap:.3e}: no other weights gain more\n");
+    text += &format!("gap          optimality gap {gap:.3e}: other weights gain at most this\n");
     text + &format!("page         {}\n", folder.join("index.html").display())
 }

@@ -79,8 +79,8 @@ pub struct Separate {
     /// Kind of spectrogram to factorise
     #[arg(long, value_enum, default_value = "power")]
     pub(super) spectrogram: Spectrogram,
-    /// Sample rate in Hz to convert the recordings to first; the stems have it too
-    #[arg(long, value_name = "HZ")]
+    /// Sample rate in Hz to convert the recordings to first, at most 768000; the stems have it too
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=768_000))]
     pub(super) rate: Option<u32>,
     /// Solver for the components that are learned
     #[arg(long, value_name = "SOLVER", value_parser = solvers::among(learners()), default_value_t = Solver::Auto)]

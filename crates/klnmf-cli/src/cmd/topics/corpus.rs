@@ -88,10 +88,10 @@ impl Corpus {
     pub fn text(&self) -> String {
         let (v, empty) = (self.counts.view(), self.lengths().iter().filter(|n| **n == 0.0).count());
         let mut text = format!(
-            "corpus       {} documents, {} different words, {:.0} in all\n",
+            "corpus       {} documents with {:.0} words; vocabulary of {}\n",
             v.cols(),
-            v.rows(),
-            v.sum()
+            v.sum(),
+            v.rows()
         );
         if empty > 0 {
             text += &format!(

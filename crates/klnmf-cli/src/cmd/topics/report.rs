@@ -1,7 +1,7 @@
 //! The HTML page of a topic model: one self-contained file.
 
 use super::corpus::Corpus;
-use super::tables::{Top, Topic, Word};
+use super::tables::{LAMBDA, Top, Topic, Word};
 use klnmf::TopicModel;
 use minijinja::{Environment, Value as Jinja, context};
 use serde_json::{Map, Value};
@@ -29,6 +29,8 @@ impl Report<'_> {
             self.top.topics.iter().map(|topic| self.topic(topic, typical.min(5))).collect();
         let page = environment.get_template("topics.html")?.render(context! {
             name => &self.name,
+            lambda => LAMBDA,
+            rest => 1.0 - LAMBDA,
             documents => self.corpus.documents.len(),
             vocabulary => self.corpus.words.len(),
             words => format!("{:.0}", self.corpus.counts.view().sum()),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// The weight of the probability in the relevance of a word. Sievert & Shirley (2014) recommend 0.6 for texts
 /// without stop words; less of it keeps stop words from leading the topics where they were kept.
-const LAMBDA: f64 = 0.3;
+pub const LAMBDA: f64 = 0.3;
 
 /// The number of words whose coherence is measured, whatever is listed, so that values can be compared.
 const COHERENT: usize = 10;
