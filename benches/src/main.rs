@@ -12,6 +12,7 @@ mod topics;
 mod trace;
 
 use clap::Parser;
+use klnmf::thread_count;
 use std::path::Path;
 
 /// Measure klnmf on this machine
@@ -32,11 +33,6 @@ fn main() -> anyhow::Result<()> {
         Bench::Arena(arena) => arena.run(),
         Bench::Topics(topics) => topics.run(),
     }
-}
-
-/// The number of threads that are used when this number is asked for; 0 means one per core.
-fn thread_count(asked: usize) -> usize {
-    if asked > 0 { asked } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
 }
 
 /// Fails before the work if a result could not be written.

@@ -53,7 +53,7 @@ impl Separator {
         watch: Watch<'_>,
     ) -> Result<Vec<(Lesson, Solution<f64>)>, Error> {
         lessons.sort_by_key(|lesson| Reverse(lesson.v.cols()));
-        let threads = self.thread_count();
+        let threads = klnmf::thread_count(self.threads);
         let at_once = threads.min(lessons.len());
         let all: usize = lessons.iter().map(|lesson| lesson.v.cols()).sum();
         let share = |lesson: &Lesson| (threads * lesson.v.cols()).div_ceil(all.max(1)).max(1);

@@ -9,7 +9,7 @@ impl Separator {
     pub fn learning_memory(&self, lengths: &[usize], stft: &Stft) -> u128 {
         let mut frames: Vec<usize> = lengths.iter().map(|samples| stft.frames(*samples)).collect();
         frames.sort_unstable_by(|a, b| b.cmp(a));
-        let (now, later) = frames.split_at(self.thread_count().min(frames.len()));
+        let (now, later) = frames.split_at(klnmf::thread_count(self.threads).min(frames.len()));
         let waiting = later.iter().map(|frames| 8 * stft.bins() as u128 * *frames as u128);
         now.iter().map(|frames| self.factoring(*frames, self.per_source, stft)).chain(waiting).sum()
     }
@@ -26,7 +26,7 @@ impl Separator {
 
     /// Bytes of a spectrogram while it is factorised.
     fn factoring(&self, frames: usize, components: usize, stft: &Stft) -> u128 {
-        Memory::dense::<f64>(stft.bins(), frames, components, self.thread_count()).total()
+        Memory::dense::<f64>(stft.bins(), frames, components, klnmf::thread_count(self.threads)).total()
     }
 }
 

@@ -108,11 +108,6 @@ impl Separator {
         self.deadline.map(|end| end.saturating_duration_since(Instant::now()))
     }
 
-    pub(crate) fn thread_count(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        if self.threads == 0 { cores() } else { self.threads }
-    }
-
     /// The names of all sources of a mix: the known ones, then those that are learned from it.
     pub fn names(&self, known: &[String]) -> Vec<String> {
         let (what, count) = self.sources.map_or(("part", self.components), |sources| ("source", sources));

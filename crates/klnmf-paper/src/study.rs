@@ -1,5 +1,7 @@
 //! A study: how experiments are run, on which data, and where the results are stored.
 
+pub(crate) use klnmf::thread_count;
+
 use crate::corpus::Corpus;
 use crate::experiment::Experiment;
 use crate::faces::{self, Faces};
@@ -162,11 +164,6 @@ impl Study {
         let (name, input) = (experiment.name(), input.unwrap_or_default());
         format!("klnmf reproduce {name}{size}{input}{turned} --seed {}", self.seed)
     }
-}
-
-/// The number of threads used when `asked` are asked for.
-pub(crate) fn thread_count(asked: usize) -> usize {
-    if asked > 0 { asked } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
 }
 
 /// The name of a file without its folder.

@@ -317,8 +317,7 @@ pub fn memory(
     threads: usize,
     solver: &str,
 ) -> PyResult<(u128, u128, u128, u128)> {
-    let threads =
-        if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
+    let threads = klnmf::thread_count(threads);
     let (memory, of_v) = match Data::of(v)? {
         Data::Single(v) => (v.view(|v| Ok(klnmf::memory(v, rank, threads)))?, v.extra_bytes()),
         Data::Double(v) => (v.view(|v| Ok(klnmf::memory(v, rank, threads)))?, v.extra_bytes()),

@@ -114,6 +114,8 @@ def test_killed_workers_do_not_change_a_byte(client, whole):
     killed.clear()
     found = on_dask.factorize(matrix(True), 4, **FEW, client=client, callback=callback, every=0.0)
     assert killed == [0, 10] and same(found, whole)
+    with pytest.raises(ValueError, match="every = "):
+        on_dask.factorize(matrix(True), 4, client=client, every=1e20)
 
 
 def test_a_stopped_run_continues_from_its_checkpoint(client, whole, tmp_path):

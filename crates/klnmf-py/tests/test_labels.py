@@ -1,5 +1,7 @@
 """Labels: where they come from, where they stay, and what they match."""
 
+import warnings
+
 import anndata
 import klnmf
 import numpy as np
@@ -101,6 +103,23 @@ def test_topics_are_matched_by_word(V):
     np.testing.assert_allclose(
         klnmf.topic_weights(turned, topics).weights, klnmf.topic_weights(counts, topics).weights, atol=1e-3
     )
+
+
+def test_names_on_one_side_only_give_a_warning(V):
+    model = klnmf.factorize(V, 3, max_iter=20)
+    for work in (
+        lambda: klnmf.decompose(V, model.W),
+        lambda: klnmf.decompose(V.to_numpy(), model),
+        lambda: klnmf.Decomposer(model).decompose(V.to_numpy()),
+        lambda: klnmf.match(model.W, model.to_frames()[0]),
+    ):
+        with pytest.warns(UserWarning, match="has none, so features are matched by position"):
+            work()
+    # Neither the numbers of a plain index nor a start of arrays are a trap.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        klnmf.decompose(pd.DataFrame(V.to_numpy()), model.W)
+        klnmf.factorize(V, init=(model.W, model.H), max_iter=2)
 
 
 def test_different_names_are_refused_in_one_line(V):

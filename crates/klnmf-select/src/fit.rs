@@ -3,7 +3,7 @@
 use crate::job::{Draw, Job};
 use crate::thinning::{Split, bootstrap, split};
 use crate::{Error, random::Stream};
-use klnmf::{Mat, Matrix, Problem, Settings, Status};
+use klnmf::{Mat, Matrix, Problem, Settings, Status, dot};
 use klnmf_io::Model;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -120,7 +120,6 @@ fn held_out(v: Matrix<'_, f64>, test: Matrix<'_, f64>, how: Split, fit: &Fit) ->
     let share = (how.folds - 1) as f64;
     let background = |i: usize, j: usize| BACKGROUND * rows[i] * (cols[j] / total) / how.folds as f64;
     let (wt, sums) = (fit.w.transpose(), fit.w.col_sums());
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     // The sum of the predictions of a column.
     let predicted = |j: usize| {
         (1.0 - BACKGROUND) * dot(&sums, fit.h.col(j)) / share + BACKGROUND * cols[j] / how.folds as f64

@@ -134,11 +134,7 @@ impl<'v> Fits<'v> {
         if jobs.is_empty() {
             return Ok(());
         }
-        let threads = if self.threads > 0 {
-            self.threads
-        } else {
-            std::thread::available_parallelism().map_or(1, |n| n.get())
-        };
+        let threads = klnmf::thread_count(self.threads);
         let at_once = threads.min(jobs.len());
         let pools = (0..at_once).map(|_| pool(threads / at_once)).collect::<Result<Vec<_>, Error>>()?;
         // Prepared inside a pool, so that it uses the threads of whoever works with it.

@@ -5,7 +5,7 @@
 //! until nothing changes. The first fit gives the first means.
 
 use crate::Error;
-use klnmf::{Mat, assign, cosines};
+use klnmf::{Mat, assign, cosines, dot, unit_columns};
 
 /// The most rounds of assignments.
 const ROUNDS: usize = 50;
@@ -130,19 +130,4 @@ impl Clusters {
 fn of_distances(own: f64, other: f64) -> f64 {
     let larger = own.max(other);
     if larger > 0.0 { (other - own) / larger } else { 0.0 }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-fn unit_columns(w: &Mat<f64>) -> Mat<f64> {
-    let mut unit = w.clone();
-    for k in 0..unit.cols() {
-        let length = dot(unit.col(k), unit.col(k)).sqrt();
-        if length > 0.0 {
-            unit.col_mut(k).iter_mut().for_each(|x| *x /= length);
-        }
-    }
-    unit
 }

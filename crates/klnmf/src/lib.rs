@@ -133,6 +133,7 @@ pub use matching::{Match, assign, cosine, cosines, match_parts};
 pub use matrix::{Mat, Matrix, Order, Sparse};
 pub use memory::{Memory, memory};
 pub use online::{Online, OnlineSettings, OnlineState};
+pub use parallel::thread_count;
 pub use problem::Problem;
 pub use run::Run;
 pub use scalar::Scalar;
@@ -148,6 +149,7 @@ pub use worker::{Column, Piece, Step};
 #[doc(hidden)]
 pub use {
     block::Nonzero,
+    matching::{dot, unit_columns},
     solver::Side,
     solver::extrapolated::carry_on,
     solver::place::{Facts, Test},

@@ -65,11 +65,15 @@ pub fn cosine(a: &[f64], b: &[f64]) -> f64 {
     dot(&a, &b)
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+/// Σab.
+#[doc(hidden)]
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn unit_columns(x: &Mat<f64>) -> Mat<f64> {
+/// The columns scaled to length 1; zero columns stay zero.
+#[doc(hidden)]
+pub fn unit_columns(x: &Mat<f64>) -> Mat<f64> {
     let mut unit = x.clone();
     (0..unit.cols()).for_each(|j| to_unit(unit.col_mut(j)));
     unit

@@ -130,6 +130,11 @@ fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The number of threads that a setting asks for: 0 means one per core.
+pub fn thread_count(asked: usize) -> usize {
+    if asked > 0 { asked } else { std::thread::available_parallelism().map_or(1, usize::from) }
+}
+
 /// Checks that the number of threads is at most 1024.
 pub fn check_threads(threads: usize) -> Result<()> {
     // A larger number is almost certainly a typing mistake.

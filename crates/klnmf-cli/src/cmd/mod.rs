@@ -18,6 +18,8 @@ mod solvers;
 mod topics;
 mod trace;
 
+pub use klnmf::thread_count;
+
 use crate::names::Names;
 use crate::{command_line, disk, summary};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -226,11 +228,6 @@ pub fn metadata(facts: &Map<String, Value>, command: &str, more: Value) -> Strin
     metadata.extend(more.as_object().cloned().unwrap_or_default());
     metadata.insert("command".into(), json!(command));
     Value::Object(metadata).to_string()
-}
-
-/// The number of threads for `--threads`.
-pub fn thread_count(asked: usize) -> usize {
-    if asked > 0 { asked } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
 }
 
 /// A duration from the command line: seconds, or a number with s, m or h after it.
