@@ -360,7 +360,7 @@ fn invalid_topics_are_errors() {
     for bad in [f64::NAN, -3.0, f64::INFINITY] {
         let topics = Mat::from_rows(&[&[bad, 0.5], &[1.0, 0.5]]);
         let found = topic_weights(&v, &topics, &TopicSettings::default(), &|_| ());
-        assert!(matches!(found, Err(klnmf::Error::BadFactor { name: "topics", .. })), "{bad}: {found:?}");
+        assert!(matches!(found, Err(klnmf::Error::BadFactor { name: "W", .. })), "{bad}: {found:?}");
     }
     // Pseudo-counts add rows, which the message must not count.
     let found = topic_weights(&v, &Mat::from_fn(3, 2, |_, _| 0.5), &TopicSettings::default(), &|_| ());

@@ -116,7 +116,7 @@ pub fn topic_weights<'a>(
 /// Topics with columns scaled to sum 1, or an error if entries are negative or not finite.
 #[doc(hidden)]
 pub fn distributions(topics: &Mat<f64>) -> Result<Mat<f64>> {
-    check_factor("topics", topics, &topics.col_sums())?;
+    check_factor("W", topics, &topics.col_sums())?;
     let mut topics = topics.clone();
     to_distributions(&mut topics);
     Ok(topics)
