@@ -54,6 +54,25 @@ pub struct OnlineState {
     pub features: Vec<f64>,
 }
 
+impl OnlineState {
+    /// Fails if its numbers do not fit together.
+    fn check(&self) -> Result<()> {
+        let OnlineState { parts, features, .. } = self;
+        let good = |x: &f64| x.is_finite() && *x >= 0.0;
+        if parts.rows() == 0 || parts.cols() != features.len() {
+            return Err(Error::State("its parts and features do not match".into()));
+        }
+        let sums = parts.row_sums();
+        if !parts.as_slice().iter().chain(features).chain(&sums).all(good) {
+            return Err(Error::State("it has parts or features that are negative or not finite".into()));
+        }
+        if !features.is_empty() && features.iter().all(|x| *x == 0.0) {
+            return Err(Error::State("none of its features has occurred".into()));
+        }
+        Ok(())
+    }
+}
+
 /// A factorisation that learns from one block of columns at a time.
 ///
 /// ```
@@ -87,18 +106,7 @@ impl Online {
         settings.weights.validate()?;
         let rate = settings.forgetting;
         require((0.0..=1.0).contains(&rate), "forgetting", rate, "a number from 0 to 1 is needed")?;
-        let OnlineState { parts, features, .. } = &state;
-        let good = |x: &f64| x.is_finite() && *x >= 0.0;
-        if parts.rows() == 0 || parts.cols() != features.len() {
-            return Err(Error::State("its parts and features do not match".into()));
-        }
-        let sums = parts.row_sums();
-        if !parts.as_slice().iter().chain(features).chain(&sums).all(good) {
-            return Err(Error::State("it has parts or features that are negative or not finite".into()));
-        }
-        if !features.is_empty() && features.iter().all(|x| *x == 0.0) {
-            return Err(Error::State("none of its features has occurred".into()));
-        }
+        state.check()?;
         Ok(Self { settings, state })
     }
 
@@ -163,6 +171,7 @@ impl Online {
             return Ok(found);
         }
         next.learn(v, wt, &found.h.cast(), &sums)?;
+        next.state.check().map_err(|_| Error::Overflow("f64"))?;
         *self = next;
         Ok(found)
     }
