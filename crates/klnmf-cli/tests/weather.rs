@@ -103,6 +103,22 @@ fn little_memory_is_told_before_the_work() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("of memory"), "{output:?}");
 }
 
+/// Wherever memory ends, the program ends with a result or with exit code 1; 127 is the system's loader.
+#[test]
+fn exhausted_memory_is_no_crash() {
+    let place = place();
+    place.write("v.csv", counts_csv(300, 400));
+    let ends = (20..250).step_by(6).map(|megabytes| {
+        let line = format!("ulimit -v {megabytes}000; $K factorize v.csv -k 3 --max-iter 3 --force -q");
+        let output = shell(&place, &line);
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 1 | 127)), "{megabytes}: {output:?}");
+        code
+    });
+    let failed = ends.filter(|code| *code == Some(1)).count();
+    assert!(failed > 3, "{failed} runs ended for want of memory");
+}
+
 /// A limit on the size of files is an error of the file, not a signal.
 #[test]
 fn too_large_files_are_told() {
