@@ -74,7 +74,9 @@ def gensim(V, rank, readings):
 
     corpus = Sparse2Corpus(V)
     size = -(-V.shape[1] // 100)
-    model = Nmf(corpus, rank, chunksize=size, passes=readings, eval_every=None, random_state=0)
+    # Without names the last words would be missing if they do not occur.
+    words = {i: str(i) for i in range(V.shape[0])}
+    model = Nmf(corpus, rank, id2word=words, chunksize=size, passes=readings, eval_every=None, random_state=0)
     return model.get_topics().T
 
 
