@@ -84,3 +84,16 @@ fn many_parts_without_a_partner_are_counted() {
     assert!(text.contains("12 parts of many.csv have no partner"), "{text}");
     assert_eq!(text.matches("no partner").count(), 1);
 }
+
+/// The assignment is one to one, so a part may be nearer to one that another part has.
+#[test]
+fn nearer_parts_are_told() {
+    let place = Place::new();
+    place.write("a.csv", "row,one,two\na,1,1\nb,0,0.2\nc,0,0\n");
+    place.write("b.csv", "row,x,y\na,1,0\nb,0,0.1\nc,0,1\n");
+    let text = place.ok("compare a.csv b.csv --report page.html");
+    assert!(text.contains("one          x            cosine 1.0000\n"), "{text}");
+    assert!(text.contains("two          y            cosine 0.0195, nearer to x (0.9806)\n"), "{text}");
+    let page = std::fs::read_to_string(place.path("page.html")).unwrap();
+    assert!(page.contains("<td>two</td><td>y</td><td>0.0195</td><td>x (0.9806)</td>"), "{page}");
+}

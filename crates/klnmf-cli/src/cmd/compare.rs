@@ -69,16 +69,16 @@ impl Compare {
         let a = Dictionary::<f64>::read(&self.a, None)?;
         let mut b = Dictionary::<f64>::read(&self.b, self.part_names.as_deref())?;
         self.align(&a, &mut b)?;
-        let pairs = match_parts(&a.w, &b.w)?;
+        let (pairs, table) = (match_parts(&a.w, &b.w)?, cosines(&a.w, &b.w)?);
         if let Some(path) = &self.report {
-            let page = self.page([&a, &b], &cosines(&a.w, &b.w)?, &pairs)?;
+            let page = self.page([&a, &b], &table, &pairs)?;
             klnmf_io::atomically(Target::new(path, self.force), |out| out.write_all(page.as_bytes()))?;
         }
         if let Some(path) = &self.csv {
             let table = csv(&a, &b, &pairs);
             klnmf_io::atomically(Target::new(path, self.force), |out| out.write_all(table.as_bytes()))?;
         }
-        self.output.print(facts(&a, &b, &pairs), |_| self.text(&a, &b, &pairs))?;
+        self.output.print(facts(&a, &b, &pairs), |_| self.text(&a, &b, &table, &pairs))?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -111,16 +111,18 @@ impl Compare {
             a => outputs::title(&self.a),
             b => outputs::title(&self.b),
             picture => picture(parts, table, pairs),
+            pairs => pairs.iter().map(|pair| told(parts, table, pair)).collect::<Vec<_>>(),
         };
         Ok(html::render("compare.html", include_str!("compare.html"), values)?)
     }
 
-    fn text(&self, a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> String {
+    fn text(&self, a: &Dictionary<f64>, b: &Dictionary<f64>, table: &Mat<f64>, pairs: &[Match]) -> String {
         let mut text = String::new();
         for pair in pairs {
-            let (first, second) = (a.name(pair.first), b.name(pair.second));
+            let [first, second, cosine, nearer] = told([a, b], table, pair);
+            let nearer = if nearer.is_empty() { nearer } else { format!(", nearer to {nearer}") };
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "{first:<12} {second:<12} cosine {:.4}", pair.cosine);
+            let _ = writeln!(text, "{first:<12} {second:<12} cosine {cosine}{nearer}");
         }
         let sides = [(a, &self.a, ""), (b, &self.b, "             ")];
         for (alone, (parts, path, indent)) in left(a, b, pairs).into_iter().zip(sides) {
@@ -134,6 +136,16 @@ impl Compare {
         }
         text
     }
+}
+
+/// A pair in words: its names, its cosine, and the part of B that is nearer to the part of A than its partner.
+/// That one has been given to another part, because the assignment is one to one.
+fn told([a, b]: [&Dictionary<f64>; 2], table: &Mat<f64>, pair: &Match) -> [String; 4] {
+    let cosine = |k: usize| table[(pair.first, k)];
+    let nearest = (0..table.cols()).max_by(|k, l| cosine(*k).total_cmp(&cosine(*l)));
+    let nearer = nearest.filter(|k| cosine(*k) > pair.cosine);
+    let nearer = nearer.map_or(String::new(), |k| format!("{} ({:.4})", b.name(k), cosine(k)));
+    [a.name(pair.first), b.name(pair.second), format!("{:.4}", pair.cosine), nearer]
 }
 
 /// The parts that have no partner.

@@ -17,8 +17,11 @@ use std::time::{Duration, Instant};
 ///
 /// For fixed parts the problem is convex, and the optimality gap of a column
 /// bounds how far its divergence is from the optimum. The result holds H and, for
-/// every column, divergence, gap and iterations. If the rows have names in both
-/// files, they are matched by name.
+/// every column, divergence, gap and iterations; the printed gap is their sum. If
+/// the columns of W sum to 1, a weight is the count that its part explains, and
+/// gaps of counts are in nats. If the rows have names in both files, they are
+/// matched by name. Parts with small weights may only fit noise: the gap proves
+/// that the weights are optimal, not that the parts are present.
 #[derive(Args)]
 #[command(
     verbatim_doc_comment,
