@@ -182,11 +182,11 @@ impl Origin {
         let count = &mut |row: usize, col: usize, value: f64| {
             by_column[col] += 1;
             by_row[row] += 1;
-            let entry = Entry { row, col, value };
-            match value.is_finite() {
-                true if value >= 0.0 => Ok(()),
-                true => Err(klnmf::Error::Negative(entry).into()),
-                false => Err(klnmf::Error::NotFinite(entry).into()),
+            // Whether an entry is negative shows when all that is given for its place is added up.
+            if value.is_finite() {
+                Ok(())
+            } else {
+                Err(klnmf::Error::NotFinite(Entry { row, col, value }).into())
             }
         };
         (self.entries)(count).map_err(Stop::Read)?;
@@ -214,10 +214,24 @@ impl Origin {
 fn pack(place: &Path, facts: &Facts, name: &'static str, spill: Spill) -> Result<Written, Stop> {
     let length = if name == "columns" { facts.rows } else { facts.cols };
     let mut out = LineWriter::create(place, facts, name, spill.longest())?;
+    let mut line = 0;
     spill.sorted::<Stop>(length, |lines| {
-        Ok(for_each_line(lines.view(), facts.sparse, |idx, values| out.push(idx, values))?)
+        for_each_line(lines.view(), facts.sparse, |idx, values| {
+            if let Some(at) = values.iter().position(|x| !(0.0..f64::INFINITY).contains(x)) {
+                let (place, value) = (idx.map_or(at, |idx| idx[at] as usize), values[at]);
+                let (row, col) = if name == "columns" { (place, line) } else { (line, place) };
+                return Err(Stop::Read(bad(Entry { row, col, value }).into()));
+            }
+            line += 1;
+            Ok(out.push(idx, values)?)
+        })
     })?;
     Ok(out.finish()?)
+}
+
+/// The error about an entry that is negative or not finite.
+fn bad(entry: Entry) -> klnmf::Error {
+    if entry.value.is_finite() { klnmf::Error::Negative(entry) } else { klnmf::Error::NotFinite(entry) }
 }
 
 /// Writes a file, and waits until it is on the disk.
@@ -231,8 +245,8 @@ pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn for_each_line(
     rows: Matrix<'_, f64>,
     sparse: bool,
-    mut f: impl FnMut(Option<&[u32]>, &[f64]) -> io::Result<()>,
-) -> io::Result<()> {
+    mut f: impl FnMut(Option<&[u32]>, &[f64]) -> Result<(), Stop>,
+) -> Result<(), Stop> {
     let mut entries = rows.entries().peekable();
     let (mut idx, mut values) = (Vec::new(), Vec::new());
     for line in 0..rows.rows() {

@@ -268,3 +268,17 @@ fn sources_with_odd_names() {
         fs::remove_dir_all(to).unwrap();
     }
 }
+
+/// Entries that are given several times are added up before they are checked, as in memory.
+#[test]
+fn repeated_entries_are_checked_as_their_sum() {
+    let of = |second: &str| {
+        format!("%%MatrixMarket matrix coordinate real general\n2 2 3\n2 1 {second}\n1 1 1\n2 1 5\n")
+    };
+    same(&temporary("sum.mtx", of("-2").as_bytes()).path, None, 1 << 20);
+    for (second, text) in [("-7", "V[1, 0] = -2 is negative"), ("1e999", "not a finite number")] {
+        let file = temporary("bad.mtx", of(second).as_bytes());
+        let refused = message(convert(&file.path, None, &file.path.with_extension("klnmf"), 1 << 20));
+        assert!(refused.contains(text), "{refused}");
+    }
+}
