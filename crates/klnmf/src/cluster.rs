@@ -46,7 +46,7 @@ pub trait Cluster: Send + Sync {
         columns: &Handle,
     ) -> Result<(Handle, Handle, Vec<f64>)>;
 
-    /// y + β(y − x), increases only if `upwards` is set; see [`carry_on`](crate::worker::carry_on).
+    /// y + β(y − x), increases only if `upwards` is set; see [`carry_on`](crate::carry_on).
     fn carry_on(&self, y: &Handle, x: &Handle, beta: f64, upwards: bool) -> Result<Handle>;
 
     /// Converts to f32 or f64.
