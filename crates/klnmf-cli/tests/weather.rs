@@ -180,7 +180,8 @@ fn entries_too_small_for_f32_are_told() {
 #[test]
 fn pipes_are_read_and_written() {
     let place = place();
-    let line = "mkfifo o.npz; cat o.npz > got.npz & timeout 20 $K factorize v.csv -k 2 --max-iter 3 --out o.npz; wait";
+    let line = "mkfifo o.npz; cat o.npz > got.npz & \
+                timeout 20 $K factorize v.csv -k 2 --max-iter 3 --out o.npz; wait";
     assert!(shell(&place, line).status.success());
     assert_eq!(klnmf_io::read_model::<f64>(&place.path("got.npz")).unwrap().w.cols(), 2);
     place.write("v.mtx", counts_mtx(4, 5));
