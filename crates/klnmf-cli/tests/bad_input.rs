@@ -208,3 +208,11 @@ fn rows_are_matched_one_to_one() {
     );
     place.fails("decompose two.csv --dictionary twice.csv", 1, &["\"b\"", "twice.csv"]);
 }
+
+/// A rate that no recording has would only take memory.
+#[test]
+fn absurd_rates_are_refused() {
+    let place = Place::new();
+    place.write("s.wav", "");
+    place.fails("separate s.wav -k 2 --rate 400000000", 2, &["--rate", "768000"]);
+}

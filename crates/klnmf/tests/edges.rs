@@ -387,3 +387,13 @@ fn memory_of_any_rank() {
         assert!(memory.total() > 1 << 60 && memory.beyond(klnmf::Solver::Stream) > 1 << 60);
     }
 }
+
+/// Extreme numbers are told with an exponent, others as they are.
+#[test]
+fn entries_are_told_in_few_digits() {
+    let told = |value| Entry { row: 0, col: 1, value }.to_string();
+    assert_eq!([told(-1e-300), told(1e20)], ["[0, 1] = -1e-300", "[0, 1] = 1e20"]);
+    assert_eq!([told(-4.0), told(0.0), told(f64::NAN)], ["[0, 1] = -4", "[0, 1] = 0", "[0, 1] = NaN"]);
+    assert!(Error::Overflow("f32").to_string().ends_with("or compute in f64"));
+    assert!(Error::Overflow("f64").to_string().ends_with("by a constant"));
+}
