@@ -6,8 +6,8 @@
 //! stays, until `LAST` are left. These run to their ends one after the other, as long as the budget of
 //! `OTHERS`·C lasts. A run is also stopped when it is unlikely to beat the best result so far. One that is
 //! already below it goes on even when the budget is spent: the first start was then a poor one, and its work
-//! is a poor estimate. The lowest end is the result. Work is counted, not timed, so the result is the same on every
-//! machine.
+//! is a poor estimate. The lowest end is the result. Work is counted, not timed, so the result is the same on
+//! every machine.
 
 use crate::factorize::{Settings, Solution, Status};
 use crate::problem::Problem;

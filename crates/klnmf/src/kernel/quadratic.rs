@@ -91,20 +91,24 @@ impl<L: Lanes<f64>, const G: usize> Hessian<L, G> {
 
     /// Minimises over one variable after the other.
     #[inline(always)]
-    fn descend(mut self, token: L::Token, x: &mut [[L; G]; B], mut g: [[L; G]; B]) {
+    fn descend(self, token: L::Token, x: &mut [[L; G]; B], mut g: [[L; G]; B]) {
         let (zero, tol) = (L::splat(token, 0.0), L::splat(token, TOL));
         for l in 0..B {
             for s in 0..G {
-                // A weight without curvature does not change the fit. It becomes zero if its gradient is positive.
+                // A weight without curvature does not change the fit. It becomes zero if its gradient is
+                // positive.
                 let kept = zero.if_positive(g[l][s], x[l][s]);
                 x[l][s] = x[l][s].if_positive(zero - self.step[l][s], kept);
             }
         }
+        // A column that has converged keeps its weights, so its result does not depend on its neighbours.
+        let mut active = [L::splat(token, 1.0); G];
         for _ in 0..SWEEPS {
             let mut moved = [zero; G];
             for l in 0..B {
                 for s in 0..G {
                     let new = g[l][s].mul_add(self.step[l][s], x[l][s]).max(zero);
+                    let new = new.if_positive(active[s], x[l][s]);
                     let d = new - x[l][s];
                     x[l][s] = new;
                     moved[s] = (d.max(zero - d) - tol * new).max(moved[s]);
@@ -121,12 +125,7 @@ impl<L: Lanes<f64>, const G: usize> Hessian<L, G> {
             if all.sum() <= 0.0 {
                 break;
             }
-            // A column that has converged no longer moves, so its result does not depend on its neighbours.
-            for l in 0..B {
-                for s in 0..G {
-                    self.step[l][s] = self.step[l][s].where_positive(moved[s]);
-                }
-            }
+            active = moved;
         }
     }
 }
