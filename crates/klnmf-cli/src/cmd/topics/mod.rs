@@ -237,7 +237,7 @@ impl Topics {
         corpus: &Corpus,
         k: usize,
         settings: &TopicSettings,
-        watch: &mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
+        watch: &mut (dyn FnMut(&TopicInfo) -> ControlFlow<()> + Send),
     ) -> anyhow::Result<(Option<f64>, Option<Start>)> {
         if self.held_out == 0.0 {
             return Ok((None, None));
