@@ -18,7 +18,8 @@ pub struct Gather<S> {
 
 impl<S: Scalar> Gather<S> {
     /// Passes the sparse columns of a block in place to `f`, in groups of up to `most` columns that have at
-    /// most `room` padded rows together. `active`: copies only the atoms in the list of each column.
+    /// most `room` padded rows together. `active`: copies only the atoms in the list of each column, and
+    /// leaves out columns without a list.
     pub fn groups(
         &mut self,
         block: &Block<'_, S>,
@@ -32,16 +33,16 @@ impl<S: Scalar> Gather<S> {
         self.all.clear();
         self.all.extend(0..block.r as u32);
         let height = |c: usize| padded::<S>(rows.entries(c).len());
-        let mut first = 0;
-        while first < block.q {
-            let (mut end, mut left) = (first, room);
-            while end < block.q.min(first + most) && height(end) <= left {
-                left -= height(end);
-                end += 1;
-            }
+        let mut columns =
+            (0..block.q).filter(|c| active.is_none_or(|active| !active.of(*c).is_empty())).peekable();
+        while columns.peek().is_some() {
+            let (mut left, mut count) = (room, 0);
             let (mut atoms, mut shares) = (&mut self.atoms[..], &mut self.shares[..]);
             let mut group = [*block; MOST_BLOCKS];
-            for (one, c) in group.iter_mut().zip(first..end) {
+            while count < most
+                && let Some(c) = columns.next_if(|c| height(*c) <= left)
+            {
+                left -= height(c);
                 let here = rows.entries(c);
                 let (p, sums, cost) = (here.len(), &block.sums[c..=c], block.cost.from(c));
                 let (atoms, shares) = (take(&mut atoms, height(c) * block.r), take(&mut shares, p));
@@ -52,10 +53,10 @@ impl<S: Scalar> Gather<S> {
                 let list = active.map_or(&self.all[..], |active| active.of(c));
                 copy(rows, &rows.idx()[here.clone()], list, atoms);
                 let (a, first) = (&block.a[here], block.first + c);
-                *one = Block { first, p, q: 1, a, rows: None, atoms, shares, cost, sums, ..*block };
+                group[count] = Block { first, p, q: 1, a, rows: None, atoms, shares, cost, sums, ..*block };
+                count += 1;
             }
-            f(&group[..end - first]);
-            first = end;
+            f(&group[..count]);
         }
     }
 }

@@ -188,6 +188,11 @@ impl<S: Scalar> Block<'_, S> {
         here.enumerate().map(move |(i, at)| (row(at, i), self.a[at]))
     }
 
+    /// The numbers of column `c`, or the stored ones.
+    pub fn values(&self, c: usize) -> &[S] {
+        &self.a[self.rows.map_or(c * self.p..(c + 1) * self.p, |rows| rows.entries(c))]
+    }
+
     /// Computes g = Kᵀ(α/Kx), and Σα·ln(α/Kx) if `logs` is set.
     pub fn evidence(&self, x: &[S], logs: bool, tile: &mut [S], out: &mut Evidence<S>) {
         if logs {

@@ -5,6 +5,7 @@ use super::{Evidence, Gather, LineBuffer, MOST_BLOCKS, MOST_COLUMNS, TILE_ROWS, 
 use crate::Scalar;
 use crate::kernel::Aligned;
 use crate::solver::active::Active;
+use crate::solver::short::Short;
 
 /// The buffers in which a storage converts or decodes, allocated as needed.
 #[derive(Default)]
@@ -58,6 +59,8 @@ pub struct Work<S> {
     /// The weights that move in each column.
     pub active: Active,
 
+    /// Short columns side by side.
+    pub short: Short<S>,
     /// Copies of rows of the dictionary for sparse columns, of at most `rows` rows.
     pub gather: Gather<S>,
     pub rows: usize,
@@ -88,6 +91,7 @@ impl<S: Scalar> Work<S> {
             tau: small(),
             simplex: [small(), small()],
             active: Active::new(r, columns),
+            short: Short::default(),
             gather: Gather::default(),
             rows: p,
         }

@@ -22,6 +22,7 @@ mod packed;
 mod plain;
 pub(crate) mod quadratic;
 mod rows;
+pub(crate) mod side_by_side;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

@@ -75,38 +75,15 @@ impl<S: Scalar> Wide<S> for BlockPass<'_, '_, S> {
     fn run<L: Lanes<S>>(self, token: L::Token) {
         let Pass { a, z, before, d, k, floor, next } = self.pass;
         fetch_all(next);
-        let (d, floor) = (splat_all::<S, L>(token, d), L::splat(token, *floor));
         let mut so_far = [L::splat(token, S::ZERO); B + H];
         if !self.fresh {
             for (now, sum) in so_far.iter_mut().zip(&self.sums.0) {
                 *now = L::load(token, sum, 0, L::N);
             }
         }
-        if L::N * size_of::<S>() < 64 {
-            return self.in_two_loops(token, d, floor, so_far);
-        }
-        // Separate variables, because the compiler does not keep the whole array in registers.
-        let [mut g0, mut g1, mut g2, mut g3, mut h00, mut h01, mut h02, mut h03, ..] = so_far;
-        let [.., mut h11, mut h12, mut h13, mut h22, mut h23, mut h33] = so_far;
-        let n = z.len();
-        let columns = z.chunks_exact_mut(L::N).zip(a[..n].chunks_exact(L::N));
-        for ((z, a), (before, k)) in columns.zip(four::<S, L>(before, n).zip(four::<S, L>(k, n))) {
-            let now = moved(L::load(token, z, 0, L::N), d, before).max(floor);
-            now.store(z, 0, L::N);
-            let inverse = now.reciprocal();
-            let t = L::load(token, a, 0, L::N) * inverse;
-            let u = t * inverse;
-            let [k0, k1, k2, k3] = load_four::<S, L>(token, k);
-            (g0, g1) = (k0.mul_add(t, g0), k1.mul_add(t, g1));
-            (g2, g3) = (k2.mul_add(t, g2), k3.mul_add(t, g3));
-            let (u0, u1, u2, u3) = (k0 * u, k1 * u, k2 * u, k3 * u);
-            (h00, h01) = (u0.mul_add(k0, h00), u0.mul_add(k1, h01));
-            (h02, h03) = (u0.mul_add(k2, h02), u0.mul_add(k3, h03));
-            (h11, h12) = (u1.mul_add(k1, h11), u1.mul_add(k2, h12));
-            (h13, h22) = (u1.mul_add(k3, h13), u2.mul_add(k2, h22));
-            (h23, h33) = (u2.mul_add(k3, h23), u3.mul_add(k3, h33));
-        }
-        let new = [g0, g1, g2, g3, h00, h01, h02, h03, h11, h12, h13, h22, h23, h33];
+        let rows = Rows { a, z, before: *before, k: *k };
+        let (d, floor) = (splat_all::<S, L>(token, d), L::splat(token, *floor));
+        let new = rows.sums::<L>(token, d, floor, so_far);
         for (sum, new) in self.sums.0.iter_mut().zip(new) {
             new.store(sum, 0, L::N);
         }
@@ -126,22 +103,68 @@ fn fetch_all<S>(rows: &[&[S]; 2]) {
 /// Registers in a tile that is passed twice.
 const TILE: usize = 32;
 
-impl<S: Scalar> BlockPass<'_, '_, S> {
-    /// The pass with few registers. `so_far` are the sums of earlier rows.
+/// The slices of a pass, all of the same length.
+pub(crate) struct Rows<'r, 'a, S> {
+    pub a: &'a [S],
+    pub z: &'r mut [S],
+    pub before: [&'a [S]; B],
+    pub k: [&'a [S]; B],
+}
+
+impl<S: Scalar> Rows<'_, '_, S> {
+    /// Adds the changes d to z, and the rows to the sums of earlier rows.
     #[inline(always)]
-    fn in_two_loops<L: Lanes<S>>(self, token: L::Token, d: [L; B], floor: L, so_far: [L; B + H]) {
-        let Pass { a, z, before, k, .. } = self.pass;
+    pub fn sums<L: Lanes<S>>(self, token: L::Token, d: [L; B], floor: L, so_far: [L; B + H]) -> [L; B + H] {
+        if L::N * size_of::<S>() < 64 {
+            return self.in_two_loops::<L>(token, d, floor, so_far);
+        }
+        let Rows { a, z, before, k } = self;
+        // Separate variables, because the compiler does not keep the whole array in registers.
+        let [mut g0, mut g1, mut g2, mut g3, mut h00, mut h01, mut h02, mut h03, ..] = so_far;
+        let [.., mut h11, mut h12, mut h13, mut h22, mut h23, mut h33] = so_far;
+        let n = z.len();
+        let columns = z.chunks_exact_mut(L::N).zip(a[..n].chunks_exact(L::N));
+        let atoms = four::<S, L>(&before, n).zip(four::<S, L>(&k, n));
+        for ((z, a), (before, k)) in columns.zip(atoms) {
+            let now = moved::<S, L>(L::load(token, z, 0, L::N), d, before).max(floor);
+            now.store(z, 0, L::N);
+            let inverse = now.reciprocal();
+            let t = L::load(token, a, 0, L::N) * inverse;
+            let u = t * inverse;
+            let [k0, k1, k2, k3] = load_four::<S, L>(token, k);
+            (g0, g1) = (k0.mul_add(t, g0), k1.mul_add(t, g1));
+            (g2, g3) = (k2.mul_add(t, g2), k3.mul_add(t, g3));
+            let (u0, u1, u2, u3) = (k0 * u, k1 * u, k2 * u, k3 * u);
+            (h00, h01) = (u0.mul_add(k0, h00), u0.mul_add(k1, h01));
+            (h02, h03) = (u0.mul_add(k2, h02), u0.mul_add(k3, h03));
+            (h11, h12) = (u1.mul_add(k1, h11), u1.mul_add(k2, h12));
+            (h13, h22) = (u1.mul_add(k3, h13), u2.mul_add(k2, h22));
+            (h23, h33) = (u2.mul_add(k3, h23), u3.mul_add(k3, h33));
+        }
+        [g0, g1, g2, g3, h00, h01, h02, h03, h11, h12, h13, h22, h23, h33]
+    }
+
+    /// [`sums`](Self::sums) with few registers.
+    #[inline(always)]
+    fn in_two_loops<L: Lanes<S>>(
+        self,
+        token: L::Token,
+        d: [L; B],
+        floor: L,
+        so_far: [L; B + H],
+    ) -> [L; B + H] {
+        let Rows { a, z, before, k } = self;
         let [mut g0, mut g1, mut g2, mut g3, mut h00, mut h01, mut h02, mut h03, ..] = so_far;
         let [.., mut h11, mut h12, mut h13, mut h22, mut h23, mut h33] = so_far;
         let mut u = [floor; TILE];
         for start in (0..z.len()).step_by(TILE * L::N) {
             let rows = start..(start + TILE * L::N).min(z.len());
-            let [before, k] = [*before, *k].map(|atoms| atoms.map(|atom| &atom[rows.clone()]));
+            let [before, k] = [before, k].map(|atoms| atoms.map(|atom| &atom[rows.clone()]));
             let (z, a, n) = (&mut z[rows.clone()], &a[rows.clone()], rows.len());
             let columns = z.chunks_exact_mut(L::N).zip(a.chunks_exact(L::N)).zip(&mut u);
             let atoms = four::<S, L>(&before, n).zip(four::<S, L>(&k, n));
             for (((z, a), u), (before, k)) in columns.zip(atoms) {
-                let now = moved(L::load(token, z, 0, L::N), d, before).max(floor);
+                let now = moved::<S, L>(L::load(token, z, 0, L::N), d, before).max(floor);
                 now.store(z, 0, L::N);
                 let inverse = now.reciprocal();
                 let t = L::load(token, a, 0, L::N) * inverse;
@@ -162,14 +185,24 @@ impl<S: Scalar> BlockPass<'_, '_, S> {
                 h33 = (k3 * *u).mul_add(k3, h33);
             }
         }
-        let new = [g0, g1, g2, g3, h00, h01, h02, h03, h11, h12, h13, h22, h23, h33];
-        for (sum, new) in self.sums.0.iter_mut().zip(new) {
-            new.store(sum, 0, L::N);
+        [g0, g1, g2, g3, h00, h01, h02, h03, h11, h12, h13, h22, h23, h33]
+    }
+
+    /// The smallest z in each lane after the changes d, in the rows with a > 0. z itself does not change.
+    #[inline(always)]
+    pub fn least<L: Lanes<S>>(&self, token: L::Token, d: [L; B]) -> L {
+        let most = L::splat(token, S::INFINITY);
+        let (mut least, n) = (most, self.z.len());
+        let columns = self.z.chunks_exact(L::N).zip(self.a[..n].chunks_exact(L::N));
+        for ((z, a), before) in columns.zip(four::<S, L>(&self.before, n)) {
+            let now = moved::<S, L>(L::load(token, z, 0, L::N), d, before);
+            least = now.if_positive(L::load(token, a, 0, L::N), most).min(least);
         }
+        least
     }
 }
 
-/// The smallest z in the rows with a > 0 after the last change. z itself is not needed any more.
+/// The smallest z in the rows with a > 0 after the last change.
 pub(crate) struct LastPass<'p, 'a, S>(pub &'p mut Pass<'a, S>);
 
 impl<S: Scalar> Wide<S> for LastPass<'_, '_, S> {
@@ -177,16 +210,9 @@ impl<S: Scalar> Wide<S> for LastPass<'_, '_, S> {
 
     #[inline(always)]
     fn run<L: Lanes<S>>(self, token: L::Token) -> S {
-        let Pass { a, z, before, d, .. } = self.0;
-        let (d, most) = (splat_all::<S, L>(token, d), L::splat(token, S::INFINITY));
-        let mut least = most;
-        let n = z.len();
-        let columns = z.chunks_exact_mut(L::N).zip(a[..n].chunks_exact(L::N));
-        for ((z, a), before) in columns.zip(four::<S, L>(before, n)) {
-            let now = moved(L::load(token, z, 0, L::N), d, before);
-            least = now.if_positive(L::load(token, a, 0, L::N), most).min(least);
-        }
-        least.least()
+        let Pass { a, z, before, d, k, .. } = self.0;
+        let d = splat_all::<S, L>(token, d);
+        Rows { a, z, before: *before, k: *k }.least::<L>(token, d).least()
     }
 }
 
@@ -215,7 +241,7 @@ impl<S: Scalar> Wide<S> for Totals<'_, S> {
 /// A register of each of four atoms.
 type Four<'a, S> = ((&'a [S], &'a [S]), (&'a [S], &'a [S]));
 
-/// The registers of the first `n` rows of four atoms. Zipped iterators need no bounds checks in the loop, and
+/// The registers of four atoms for `n` numbers of z. Zipped iterators need no bounds checks in the loop, and
 /// slices of equal length need no search for the shortest before it.
 #[inline(always)]
 fn four<'a, S: Scalar, L: Lanes<S>>(atoms: &[&'a [S]; B], n: usize) -> impl Iterator<Item = Four<'a, S>> {

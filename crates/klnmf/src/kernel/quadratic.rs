@@ -6,14 +6,13 @@
 use super::isa::Wide;
 use super::lanes::Lanes;
 use super::newton_pass::{B, C, H};
+use crate::Scalar;
 
 /// The start of each row in the upper triangle: the entries on the diagonal.
 pub(crate) const FIRST: [usize; B] = [0, 4, 7, 9];
 /// The most sweeps over the variables, and the relative change at which a program ends.
 const SWEEPS: usize = 8;
 const TOL: f64 = 1e-3;
-/// The smallest curvature of a variable. Below it no data support the weight.
-const FLAT: f64 = 1e-280;
 
 /// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the variables, and replaces x by x + d.
 pub(crate) struct QuadraticPrograms<'a> {
@@ -43,7 +42,11 @@ impl QuadraticPrograms<'_> {
                 x[l] = load(token, &self.x[l], at);
                 g[l] = load(token, &self.gradient[l], at);
             }
-            Hessian::new(token, self.h, at).descend(token, &mut x, g);
+            let mut h = [[L::splat(token, 0.0); G]; H];
+            for e in 0..H {
+                h[e] = load(token, &self.h[e], at);
+            }
+            minimise(token, &h, &mut x, g);
             for l in 0..B {
                 for s in 0..G {
                     x[l][s].store(&mut self.x[l], at + s * L::N, L::N);
@@ -63,69 +66,53 @@ fn load<L: Lanes<f64>, const G: usize>(token: L::Token, from: &[f64; C], at: usi
     all
 }
 
-/// The Hessians of the columns in some registers.
-struct Hessian<L, const G: usize> {
-    /// The upper triangle.
-    entries: [[L; G]; H],
-    /// −1/h of the diagonal entries, and zero where they are too small.
-    step: [[L; G]; B],
-}
-
-impl<L: Lanes<f64>, const G: usize> Hessian<L, G> {
-    #[inline(always)]
-    fn new(token: L::Token, h: &[[f64; C]; H], at: usize) -> Self {
-        let zero = L::splat(token, 0.0);
-        let (mut entries, mut step) = ([[zero; G]; H], [[zero; G]; B]);
-        for e in 0..H {
-            entries[e] = load(token, &h[e], at);
+/// Minimises g·d + ½ d·h·d over x + d ≥ 0 in every lane of some registers, one variable after the other, and
+/// replaces x by x + d. `h` holds the upper triangle.
+#[inline(always)]
+pub(crate) fn minimise<S: Scalar, L: Lanes<S>, const G: usize>(
+    token: L::Token,
+    h: &[[L; G]; H],
+    x: &mut [[L; G]; B],
+    mut g: [[L; G]; B],
+) {
+    let (zero, tol, flat) =
+        (L::splat(token, S::ZERO), L::splat(token, S::from_f64(TOL)), L::splat(token, S::TINY));
+    // −1/h of the diagonal entries, and zero where they are too small.
+    let mut step = [[zero; G]; B];
+    for l in 0..B {
+        for s in 0..G {
+            let diagonal = h[FIRST[l]][s];
+            step[l][s] = (L::splat(token, -S::ONE) / diagonal).where_positive(diagonal - flat);
+            // A weight without curvature does not change the fit. It becomes zero if its gradient is
+            // positive.
+            let kept = zero.if_positive(g[l][s], x[l][s]);
+            x[l][s] = x[l][s].if_positive(zero - step[l][s], kept);
         }
-        for l in 0..B {
-            for s in 0..G {
-                let diagonal = entries[FIRST[l]][s];
-                let curved = diagonal - L::splat(token, FLAT);
-                step[l][s] = (L::splat(token, -1.0) / diagonal).where_positive(curved);
-            }
-        }
-        Self { entries, step }
     }
-
-    /// Minimises over one variable after the other.
-    #[inline(always)]
-    fn descend(self, token: L::Token, x: &mut [[L; G]; B], mut g: [[L; G]; B]) {
-        let (zero, tol) = (L::splat(token, 0.0), L::splat(token, TOL));
+    // A column that has converged keeps its weights, so its result does not depend on its neighbours.
+    let mut active = [L::splat(token, S::ONE); G];
+    for _ in 0..SWEEPS {
+        let mut moved = [zero; G];
         for l in 0..B {
             for s in 0..G {
-                // A weight without curvature does not change the fit. It becomes zero if its gradient is
-                // positive.
-                let kept = zero.if_positive(g[l][s], x[l][s]);
-                x[l][s] = x[l][s].if_positive(zero - self.step[l][s], kept);
-            }
-        }
-        // A column that has converged keeps its weights, so its result does not depend on its neighbours.
-        let mut active = [L::splat(token, 1.0); G];
-        for _ in 0..SWEEPS {
-            let mut moved = [zero; G];
-            for l in 0..B {
-                for s in 0..G {
-                    let new = g[l][s].mul_add(self.step[l][s], x[l][s]).max(zero);
-                    let new = new.if_positive(active[s], x[l][s]);
-                    let d = new - x[l][s];
-                    x[l][s] = new;
-                    moved[s] = (d.max(zero - d) - tol * new).max(moved[s]);
-                    for m in 0..B {
-                        let at = if l < m { FIRST[l] + m - l } else { FIRST[m] + l - m };
-                        g[m][s] = d.mul_add(self.entries[at][s], g[m][s]);
-                    }
+                let new = g[l][s].mul_add(step[l][s], x[l][s]).max(zero);
+                let new = new.if_positive(active[s], x[l][s]);
+                let d = new - x[l][s];
+                x[l][s] = new;
+                moved[s] = (d.max(zero - d) - tol * new).max(moved[s]);
+                for m in 0..B {
+                    let at = if l < m { FIRST[l] + m - l } else { FIRST[m] + l - m };
+                    g[m][s] = d.mul_add(h[at][s], g[m][s]);
                 }
             }
-            let mut all = moved[0];
-            for s in 1..G {
-                all = all.max(moved[s]);
-            }
-            if all.sum() <= 0.0 {
-                break;
-            }
-            active = moved;
         }
+        let mut all = moved[0];
+        for s in 1..G {
+            all = all.max(moved[s]);
+        }
+        if all.sum() <= S::ZERO {
+            break;
+        }
+        active = moved;
     }
 }

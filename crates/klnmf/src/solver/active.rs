@@ -31,6 +31,11 @@ impl Active {
         &self.weights[column * self.r..][..self.counts[column]]
     }
 
+    /// Empties the list of a column.
+    pub fn clear(&mut self, column: usize) {
+        self.counts[column] = 0;
+    }
+
     /// Lists all weights of the first `columns` columns.
     pub fn all(&mut self, columns: usize) {
         self.choose(columns, |_| |_| true);

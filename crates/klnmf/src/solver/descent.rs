@@ -18,13 +18,32 @@ const FLOOR: f64 = 1e-3;
 /// Rounding errors of z, in units of that bound. Below them z cannot be distinguished from zero.
 const ROUNDING: f64 = 2e3;
 
+/// Lower bound of Kx for a column with this sum.
+pub fn floor_of<T: Scalar>(sum: f64) -> T {
+    (T::EPSILON * T::from_f64(FLOOR * sum)).max(T::TINY)
+}
+
+/// Whether a z as small as this may be zero but for rounding errors.
+pub fn suspicious<T: Scalar>(least: T, floor: T) -> bool {
+    least <= floor * T::from_f64(ROUNDING)
+}
+
+/// Moves the weights of a column a tenth of the way back to the start.
+pub fn step_back<T: Scalar>(x: &mut [T], old: &[T], held: usize) {
+    let tenth = T::from_f64(0.1);
+    for (x, old) in x.iter_mut().zip(old).skip(held) {
+        let new = *x + tenth * (*old - *x);
+        *x = if new < T::TINY { T::ZERO } else { new };
+    }
+}
+
 /// The weights that the columns of some blocks move.
 #[derive(Clone, Copy)]
 pub struct Lists<'a> {
     pub active: &'a Active,
     /// The position of the first column in these lists.
     pub first: usize,
-    /// Whether the blocks have only these atoms.
+    /// Whether the blocks have only these atoms, and only columns whose list is not empty.
     pub copied: bool,
 }
 
@@ -44,8 +63,10 @@ pub fn descend<T: Scalar>(
     let old = &mut x_then[..x.len()];
     old.copy_from_slice(x);
     let columns = blocks.iter().flat_map(|b| (0..b.q).map(move |c| (b, c)));
-    let weights = x.chunks_mut(r).zip(old.chunks(r));
-    let columns = columns.zip(weights).enumerate().filter_map(|(column, ((b, c), (x, old)))| {
+    let weights = x.chunks_mut(r).zip(old.chunks(r)).enumerate();
+    let weights =
+        weights.filter(|(column, _)| !lists.copied || !lists.active.of(lists.first + column).is_empty());
+    let columns = columns.zip(weights).filter_map(|((b, c), (column, (x, old)))| {
         let height = b.height();
         let (z, a) = (take(&mut z, height), take(&mut a, height));
         if skip(column) {
@@ -59,7 +80,7 @@ pub fn descend<T: Scalar>(
             z[b.p..].fill(T::ONE);
             data = a;
         }
-        let floor = (T::EPSILON * T::from_f64(FLOOR * b.sums[c])).max(T::TINY);
+        let floor = floor_of(b.sums[c]);
         let (list, copied, cost) = (lists.active.of(lists.first + column), lists.copied, b.cost.from(c));
         let atoms = Atoms { all: b.atoms, zeros: &zeros[..height], list, copied };
         let (first, left) = (cost.held, if list.len() > cost.held { sweeps } else { 0 });
@@ -161,17 +182,8 @@ impl<'a, T: Scalar> Lane<'a, T> {
     /// Applies the last change. If it makes z zero in a row with a > 0, the column takes a step back.
     fn finish(&mut self, isa: Isa) {
         let least = isa.run_wide(LastPass(&mut self.rows(0..self.z.len())));
-        if least <= self.floor * T::from_f64(ROUNDING) && self.vanishes() {
-            self.step_back();
-        }
-    }
-
-    /// Moves the weights a tenth of the way back to the start.
-    fn step_back(&mut self) {
-        let tenth = T::from_f64(0.1);
-        for (x, old) in self.x.iter_mut().zip(self.old).skip(self.cost.held) {
-            let new = *x + tenth * (*old - *x);
-            *x = if new < T::TINY { T::ZERO } else { new };
+        if suspicious(least, self.floor) && self.vanishes() {
+            step_back(self.x, self.old, self.cost.held);
         }
     }
 

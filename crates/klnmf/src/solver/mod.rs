@@ -13,6 +13,7 @@ pub(crate) mod mixed;
 pub(crate) mod mu;
 pub(crate) mod newton;
 pub(crate) mod place;
+pub(crate) mod short;
 pub(crate) mod smooth;
 mod state;
 pub(crate) mod stream;

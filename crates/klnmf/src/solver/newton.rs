@@ -19,12 +19,12 @@
 //! are processed in turn, and their quadratic programs are solved together. A column with many zeros moves
 //! only its [active](super::active) weights.
 
-use super::active::many_zeros;
+use super::active::{Active, many_zeros};
 use super::descent::{Lists, descend};
 use super::method::{Column, HalfStep, Moving, set_values};
 use crate::Scalar;
 use crate::block::{Block, DictionaryParts, MOST_BLOCKS, Work, take};
-use crate::kernel::{self, Keep, LogSums, Ratio};
+use crate::kernel::{self, Keep, LogSums, Ratio, SparseRows};
 
 /// The half-step, which is stateless.
 pub struct Newton;
@@ -59,18 +59,12 @@ impl<S: Scalar> HalfStep<S> for Newton {
         }
         match b.rows {
             None => {
-                descend(blocks, Lists { active: &active, first: 0, copied: false }, x, work, steps, |_| false)
+                let lists = Lists { active: &active, first: 0, copied: false };
+                descend(blocks, lists, x, work, steps, |_| false);
             }
             Some(rows) => {
-                let mut gather = std::mem::take(&mut work.gather);
-                gather.groups(b, rows, Some(&active), (MOST_BLOCKS, work.rows), &mut |blocks| {
-                    let first = blocks[0].first - b.first;
-                    let lists = Lists { active: &active, first, copied: true };
-                    let x = &mut x[first * b.r..][..blocks.len() * b.r];
-                    open_copies(blocks, lists, x, work);
-                    descend(blocks, lists, x, work, steps, |_| false);
-                });
-                work.gather = gather;
+                work.short.descend(b, rows, &mut active, x, steps);
+                descend_copies(b, rows, &active, x, work, steps);
             }
         }
         work.active = active;
@@ -100,14 +94,30 @@ fn open<S: Scalar>(
     }
 }
 
-/// Computes z of columns that have only the listed atoms.
-fn open_copies<S: Scalar>(blocks: &[Block<'_, S>], lists: Lists<'_>, x: &[S], work: &mut Work<S>) {
-    let Work { z, x: weights, .. } = work;
-    for (c, (b, x, z)) in each_with_z(blocks, x, z).enumerate() {
-        let list = lists.active.of(lists.first + c);
-        weights.iter_mut().zip(list).for_each(|(to, k)| *to = x[*k as usize]);
-        kernel::multiply(b.atoms, b.height(), &weights[..list.len()], z);
-    }
+/// Updates sparse columns, with the rows of the dictionary at their entries copied.
+fn descend_copies<S: Scalar>(
+    b: &Block<'_, S>,
+    rows: SparseRows<'_, S>,
+    active: &Active,
+    x: &mut [S],
+    work: &mut Work<S>,
+    steps: usize,
+) {
+    let mut gather = std::mem::take(&mut work.gather);
+    gather.groups(b, rows, Some(active), (MOST_BLOCKS, work.rows), &mut |blocks| {
+        let [first, last] = [&blocks[0], &blocks[blocks.len() - 1]].map(|block| block.first - b.first);
+        let x = &mut x[first * b.r..(last + 1) * b.r];
+        let Work { z, x: weights, .. } = &mut *work;
+        let mut z = &mut z[..];
+        for one in blocks {
+            let (column, z) = (one.first - b.first, take(&mut z, one.height()));
+            let (x, list) = (&x[(column - first) * b.r..][..b.r], active.of(column));
+            weights.iter_mut().zip(list).for_each(|(to, k)| *to = x[*k as usize]);
+            kernel::multiply(one.atoms, one.height(), &weights[..list.len()], z);
+        }
+        descend(blocks, Lists { active, first, copied: true }, x, work, steps, |_| false);
+    });
+    work.gather = gather;
 }
 
 /// Computes z = Kx, with each column padded.
