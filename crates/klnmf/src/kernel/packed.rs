@@ -212,16 +212,16 @@ impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
         }
     }
 
-    /// Where f will read after the `N` columns from `j` on: in the next `N` columns, else below the first,
-    /// else right of the last, where the next product may continue. A remainder of fewer than `N` columns is
-    /// not prefetched.
+    /// Where f will read later than in the `N` columns from `j` on: below them in the next tile, which is far
+    /// enough ahead for memory; in the last tile in the next `N` columns, else right of the last, where the
+    /// next product may continue. A remainder of fewer than `N` columns is not prefetched.
     #[inline(always)]
     fn next_columns<const N: usize>(&self, j: usize) -> usize {
         let (row, rows) = self.origin;
-        if j + 2 * N <= self.q {
+        if row + self.height < rows {
+            row + self.height + j * rows
+        } else if j + 2 * N <= self.q {
             row + (j + N) * rows
-        } else if row + self.height < rows {
-            row + self.height
         } else {
             self.q * rows
         }
