@@ -77,6 +77,19 @@ impl Pool {
     pub fn panels<A: Send, B: Send>(
         &self,
         width: usize,
+        a: (&mut [A], usize),
+        b: (&mut [B], usize),
+        f: impl Fn(usize, &mut [A], &mut [B]) + Sync,
+    ) {
+        self.panels_beginning_at(0, width, a, b, f);
+    }
+
+    /// [`Pool::panels`], beginning with the panel of column `heaviest`. If a panel with much of the work came
+    /// last, the other threads would wait for it.
+    pub fn panels_beginning_at<A: Send, B: Send>(
+        &self,
+        heaviest: usize,
+        width: usize,
         (a, per_a): (&mut [A], usize),
         (b, per_b): (&mut [B], usize),
         f: impl Fn(usize, &mut [A], &mut [B]) + Sync,
@@ -86,7 +99,9 @@ impl Pool {
             return f(0, a, b);
         }
         let pieces = a.chunks_mut(width * per_a).zip(b.chunks_mut(width * per_b)).enumerate();
-        self.run(|| for_each(pieces, |(panel, (a, b))| f(panel * width, a, b)));
+        let mut pieces: Vec<_> = pieces.collect();
+        pieces.swap(0, heaviest / width);
+        self.run(|| for_each(pieces.into_iter(), |(panel, (a, b))| f(panel * width, a, b)));
     }
 }
 

@@ -25,8 +25,9 @@ pub struct ColumnData<'v, T> {
     source: Source<'v, T>,
     sums: Vec<f64>,
     nonzero: Nonzero,
-    /// The largest number of stored entries in a column.
+    /// The largest number of stored entries in a column, and the first such column.
     longest: usize,
+    heaviest: usize,
 }
 
 pub(super) enum Source<'v, T> {
@@ -51,7 +52,7 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
 
     /// Copies V if it is borrowed.
     pub fn into_owned(self) -> Result<ColumnData<'static, T>> {
-        let Self { source, sums, nonzero, longest } = self;
+        let Self { source, sums, nonzero, longest, heaviest } = self;
         let source = match source {
             Source::Borrowed(v) => match v.compressed {
                 None => Source::Dense(Mat::new(v.rows(), v.cols(), v.values.to_vec())?),
@@ -63,11 +64,11 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
             Source::Dense(v) => Source::Dense(v),
             Source::Sparse(v) => Source::Sparse(v),
         };
-        Ok(ColumnData { source, sums, nonzero, longest })
+        Ok(ColumnData { source, sums, nonzero, longest, heaviest })
     }
 
     pub(super) fn of(pool: &Pool, source: Source<'v, T>) -> Self {
-        let mut new = Self { source, sums: vec![], nonzero: Nonzero::NONE, longest: 0 };
+        let mut new = Self { source, sums: vec![], nonzero: Nonzero::NONE, longest: 0, heaviest: 0 };
         let view = new.view();
         let (mut sums, mut facts) = (vec![0.0; view.cols()], vec![(0, Nonzero::NONE); view.cols()]);
         pool.panels(64, (&mut sums, 1), (&mut facts, 1), |first, sums, facts| {
@@ -76,8 +77,9 @@ impl<'v, T: Scalar> ColumnData<'v, T> {
                 (*sum, *fact) = (values.iter().map(|a| a.to_f64()).sum(), (values.len(), nonzero(values)));
             }
         });
-        let all = facts.into_iter().reduce(|a, b| (a.0.max(b.0), a.1.and(b.1)));
-        (new.longest, new.nonzero) = all.unwrap_or((0, Nonzero::NONE));
+        new.longest = facts.iter().map(|(length, _)| *length).max().unwrap_or(0);
+        new.heaviest = facts.iter().position(|(length, _)| *length == new.longest).unwrap_or(0);
+        new.nonzero = facts.into_iter().fold(Nonzero::NONE, |all, (_, nonzero)| all.and(nonzero));
         new.sums = sums;
         new
     }
@@ -161,6 +163,10 @@ impl<T: Scalar, S: Scalar> Blocks<S> for ColumnData<'_, T> {
 
     fn gathers(&self) -> bool {
         self.view().is_sparse()
+    }
+
+    fn heaviest(&self) -> usize {
+        self.heaviest
     }
 
     fn load(

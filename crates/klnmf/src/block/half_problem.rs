@@ -68,7 +68,8 @@ impl<'a, S: Scalar> HalfProblem<'a, S> {
         f: impl Fn(&[Block<'_, S>], &mut [A], &mut [B], &mut Work<S>) + Sync,
         then: impl Fn(usize) + Sync,
     ) {
-        self.pool.panels(self.width, (a, per_a), (b, per_b), |first, mut a, mut b| {
+        let heaviest = self.data.heaviest();
+        self.pool.panels_beginning_at(heaviest, self.width, (a, per_a), (b, per_b), |first, mut a, mut b| {
             let cols = a.len() / per_a;
             self.scratch.with(|(load, work)| {
                 self.data.load(first..first + cols, &self.dictionary, load, &mut |block| {

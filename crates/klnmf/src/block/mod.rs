@@ -92,6 +92,11 @@ pub trait Blocks<S: Scalar>: Sync {
     /// Whether columns are sparse, so that blocks use the dictionary by rows.
     fn gathers(&self) -> bool;
 
+    /// The column with most entries, or any if they hardly differ.
+    fn heaviest(&self) -> usize {
+        0
+    }
+
     /// Passes the columns `cols` to `f` as one block.
     fn load(
         &self,
