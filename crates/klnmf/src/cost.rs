@@ -259,8 +259,21 @@ impl Cost<'_, f64> {
 
     /// An upper bound of max g/c over the free weights: allows for underflow.
     fn largest_ratio(&self, column: usize, g: &[f64]) -> f64 {
-        let free = g.iter().zip(self.of(column)).skip(self.held).filter(|(_, c)| **c > 0.0);
-        free.map(|(g, c)| (g + LOST) / c + LOST).fold(0.0, f64::max)
+        let (g, c) = (&g[self.held..], &self.of(column)[self.held..]);
+        let mut largest = [0.0; LANES];
+        simd(
+            #[inline(always)]
+            || {
+                for (g, c) in g.chunks(LANES).zip(c.chunks(LANES)) {
+                    for ((largest, g), c) in largest.iter_mut().zip(g).zip(c) {
+                        let ratio = (g + LOST) / c + LOST;
+                        let ratio = if *c > 0.0 { ratio } else { 0.0 };
+                        *largest = if ratio > *largest { ratio } else { *largest };
+                    }
+                }
+            },
+        );
+        largest.into_iter().fold(0.0, f64::max)
     }
 
     /// Σ f((s·g − c)₊, g) over the free weights.
