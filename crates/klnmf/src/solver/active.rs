@@ -48,8 +48,9 @@ impl Active {
         self.choose(b.q, |column| {
             let (x, g, c) = (&x[column * r..][..r], &g[column * r..][..r], b.cost.of(column));
             let all = !many_zeros(x);
-            // If g is NaN or infinite, the weight counts as growing.
-            move |k| all || k < b.cost.held || !(x[k] == S::ZERO && g[k] <= c[k])
+            let held = b.cost.held;
+            // If g is NaN or infinite, the weight counts as growing. No operator here is a branch.
+            move |k| all | (k < held) | !((x[k] == S::ZERO) & (g[k] <= c[k]))
         });
     }
 
