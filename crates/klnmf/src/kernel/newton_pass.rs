@@ -266,11 +266,12 @@ fn splat_all<S: Scalar, L: Lanes<S>>(token: L::Token, x: &[S; B]) -> [L; B] {
     [L::splat(token, x[0]), L::splat(token, x[1]), L::splat(token, x[2]), L::splat(token, x[3])]
 }
 
-/// Adds the change d of the weights of four atoms to z.
+/// Adds the change d of the weights of four atoms to z, in two chains, because each operation waits for the
+/// one before.
 #[inline(always)]
 fn moved<S: Scalar, L: Lanes<S>>(z: L, d: [L; B], atoms: Four<'_, S>) -> L {
     let [a0, a1, a2, a3] = load_four::<S, L>(z.token(), atoms);
-    d[3].mul_add(a3, d[2].mul_add(a2, d[1].mul_add(a1, d[0].mul_add(a0, z))))
+    d[1].mul_add(a1, d[0].mul_add(a0, z)) + d[3].mul_add(a3, d[2] * a2)
 }
 
 #[cfg(test)]
