@@ -76,7 +76,7 @@ impl<S: Scalar> SideBySide<'_, S> {
                         sums[e][group] = new[e];
                     }
                 }
-                d = self.update::<L, G>(token, first, &mut sums);
+                d = self.update::<L, G>(token, first, &sums);
                 self.repeat::<L, G>(token, first, |place, before| (place, before));
                 before = first;
             }
@@ -88,8 +88,8 @@ impl<S: Scalar> SideBySide<'_, S> {
         }
     }
 
-    /// Copies the weights that the block at place `first` repeats, from and to the places that `way` chooses of
-    /// the two.
+    /// Copies the weights that the block at place `first` repeats. `way` chooses from which of their two places
+    /// to which.
     #[inline(always)]
     fn repeat<L: Lanes<S>, const G: usize>(
         &mut self,
@@ -164,7 +164,7 @@ impl<S: Scalar> SideBySide<'_, S> {
         &mut self,
         token: L::Token,
         first: usize,
-        sums: &mut [[L; G]; B + H],
+        sums: &[[L; G]; B + H],
     ) -> [[L; G]; B] {
         let (zero, ridge) = (L::splat(token, S::ZERO), L::splat(token, self.ridge));
         let (mut start, mut gradient, mut h) = ([[zero; G]; B], [[zero; G]; B], [[zero; G]; H]);

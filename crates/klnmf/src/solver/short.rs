@@ -1,9 +1,9 @@
 //! Newton steps on short sparse columns, as many at a time as two registers have lanes.
 //!
-//! [`descent`](super::descent) passes over the entries of one column after the other, a register at a time, and
-//! then adds the lanes of fourteen sums. Short columns have few entries for so many sums. They are therefore
-//! copied [side by side](crate::kernel::side_by_side), sorted by length. Whether a column is short depends on
-//! nothing but itself, and it does not matter which columns it shares registers with.
+//! [`descent`](super::descent) passes over the entries of one column after the other, a register at a time,
+//! and then adds the lanes of fourteen sums. Short columns have few entries for so many sums. They are
+//! therefore copied [side by side](crate::kernel::side_by_side), sorted by length. Whether a column is short
+//! depends on nothing but itself, and it does not matter which columns it shares registers with.
 
 use super::active::Active;
 use super::descent::{floor_of, step_back, suspicious};
