@@ -323,16 +323,18 @@ fn only_free_zeros_that_should_grow_wake() {
     assert_eq!(x, [0.0, 1.5, 0.0, 0.0, 2.0]);
 }
 
-/// The target (3/2, 5/2) has the sum 13/2 in this c, so λ = 1/3 takes 1/6 from both. A zero atom gets nothing.
+/// The target (3/2, 5/2) has the sum 13/2 in this c, so λ = 1/3 takes 1/6 from both. In the second column the
+/// target is (3, 3), and the last weight becomes zero. A zero atom gets nothing.
 #[test]
 fn steps_on_the_simplex_follow_their_formula() {
     let cost = Cost { c: &[1.0, 0.0, 2.0], stride: 0, ridge: 0.0, held: 0, r: 3 };
-    let (tau, g, mut u, mut s) = ([0.5, 0.0, 0.25], [-1.0, 0.0, -2.0], [0.0; 24], [0.0; 24]);
-    let (mut x, mut bar) = ([1.0, 7.0, 2.0], [0.0; 3]);
-    cost.prox_on_simplex(&[6.0], &mut x, &mut bar, &tau, &g, [&mut u, &mut s]);
-    let near = |a: f64, b: f64| (a - b).abs() < 1e-14;
-    assert!(near(x[0], 4.0 / 3.0) && x[1] == 0.0 && near(x[2], 7.0 / 3.0), "{x:?}");
-    assert!(near(bar[0], 5.0 / 3.0) && near(bar[2], 8.0 / 3.0), "{bar:?}");
+    let (tau, g) = ([0.5, 0.0, 0.25, 0.5, 0.0, 1.0], [-1.0, 0.0, -2.0, -2.0, 0.0, 0.0]);
+    let (mut x, mut bar, mut room) = ([1.0, 7.0, 2.0, 2.0, 7.0, 3.0], [0.0; 6], [[0.0; 24]; 2]);
+    let [u, s] = &mut room;
+    cost.prox_on_simplex(&[6.0, 2.0], &mut x, &mut bar, &tau, &g, [u, s]);
+    let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-14);
+    assert!(near(&x, &[4.0 / 3.0, 0.0, 7.0 / 3.0, 2.0, 0.0, 0.0]), "{x:?}");
+    assert!(near(&bar, &[5.0 / 3.0, -7.0, 8.0 / 3.0, 2.0, -7.0, -3.0]), "{bar:?}");
 }
 
 /// Where g is so small or so large that it has lost its digits, it proves nothing.
