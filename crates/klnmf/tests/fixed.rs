@@ -1,7 +1,7 @@
 //! Known columns of W are held while the others are learned.
 
-use crate::common::{Random, naive_divergence, product, settings_of, solvers};
-use klnmf::{Mat, Settings, Solver, Update, factorize_from, init};
+use crate::common::{Random, half_step, known_optimum, naive_divergence, product, settings_of, solvers};
+use klnmf::{Column, Mat, Settings, Solver, Update, factorize_from, init};
 use std::ops::ControlFlow;
 
 fn example() -> (Mat<f64>, Mat<f64>) {
@@ -82,4 +82,32 @@ fn tiny_fixed_entries_stay() {
     let before = w.col(0).to_vec();
     let found = factorize_from(&single, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(found.w.col(0), before);
+}
+
+/// If nothing is held, `simplex` projects onto the simplex instead of cutting at zero.
+#[test]
+fn steps_on_the_simplex_are_others() {
+    let known = known_optimum(5, 60, 12, 6, 4, false);
+    let moved = |name, held| {
+        let mut x = Mat::from_fn(6, 12, |_, _| 1.0);
+        let columns = &mut vec![Column::default(); 12];
+        half_step(name, &known.v, &known.w.transpose(), &mut x, columns, (5, held, false), 1).unwrap();
+        x
+    };
+    assert_ne!(moved("simplex", 0), moved("fpa", 0));
+    assert_eq!(moved("simplex", 1), moved("fpa", 1));
+}
+
+/// Of a column with many zeros, Newton moves the free weights that are positive, even if held ones are zero
+/// and would not grow.
+#[test]
+fn newton_moves_positive_weights_beside_held_zeros() {
+    let known = known_optimum(5, 60, 12, 8, 8, false);
+    let start = Mat::from_fn(8, 12, |k, _| if k < 4 { 0.0 } else { 30.0 });
+    let mut x = start.clone();
+    let columns = &mut vec![Column::default(); 12];
+    half_step("newton", &known.v, &known.w.transpose(), &mut x, columns, (1, 4, false), 1).unwrap();
+    for k in 0..8 {
+        assert!((0..12).all(|j| (x[(k, j)] == start[(k, j)]) == (k < 4)), "weight {k}: {x:?}");
+    }
 }
