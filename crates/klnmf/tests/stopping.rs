@@ -1,7 +1,8 @@
 //! When a factorisation stops, and what it says is left.
 
-use crate::common::Random;
-use klnmf::{Mat, Settings, Solution, Status, factorize};
+use crate::common::{Random, solvers};
+use klnmf::{Mat, Settings, Solution, Status, certificate, factorize, factorize_from, init};
+use std::ops::ControlFlow;
 
 /// A product of two factors, each entry of which is moved by a small share of its size.
 fn nearly_exact(share: f64) -> Mat<f64> {
@@ -51,4 +52,41 @@ fn words_say_what_is_left() {
     assert!(percent <= 0.3);
     let text = format!("changing one factor could lower the divergence by at most {percent:.2} %");
     assert_eq!(found.info.left(), text);
+}
+
+/// The tolerance is tested every ten iterations, however often progress is shown. Without one, a run never
+/// ends early. Progress is shown at the start, at the end and at every multiple in between.
+#[test]
+fn progress_does_not_change_the_end() {
+    let v = nearly_exact(1.0);
+    let shown = |settings: &Settings| {
+        let (mut shown, (w, h)) = (Vec::new(), init(&v, 3, settings).unwrap());
+        let end = factorize_from(&v, w, h, settings, |info| {
+            shown.push(info.iteration);
+            ControlFlow::Continue(())
+        });
+        (shown, end.unwrap().info.iteration)
+    };
+    for mixed in [None, Some(false)] {
+        let end = |check_every| shown(&Settings { mixed, check_every, ..Settings::default() }).1;
+        let ends = [None, Some(1), Some(7), Some(1000)].map(end);
+        assert!(ends[0] % 10 == 0 && ends == [ends[0]; 4], "{ends:?}");
+    }
+    let settings = Settings { tol: 0.0, max_iter: 17, check_every: Some(7), ..Settings::default() };
+    let nothing = factorize(&Mat::<f64>::zeros(3, 4), 2, &settings).unwrap();
+    assert_eq!((nothing.status, nothing.info.iteration), (Status::IterationLimit, 17));
+    assert_eq!(shown(&settings), (vec![0, 7, 14, 17], 17));
+}
+
+/// The result is that of the last iteration, even where the method still reports the one before.
+#[test]
+fn one_iteration_improves_the_result() {
+    let v = nearly_exact(1.0);
+    for solver in solvers(|spec| spec.never_rises && spec.name != "stream") {
+        let settings = Settings { solver, mixed: Some(false), max_iter: 1, tol: 0.0, ..Settings::default() };
+        let (w, h) = init(&v, 3, &settings).unwrap();
+        let start = certificate(&v, &w, &h, 1).unwrap().divergence;
+        let found = factorize_from(&v, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
+        assert!(found.info.divergence < 0.99 * start, "{solver}: {:?} from {start}", found.info);
+    }
 }
