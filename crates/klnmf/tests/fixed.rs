@@ -1,6 +1,8 @@
 //! Known columns of W are held while the others are learned.
 
-use crate::common::{Random, half_step, known_optimum, naive_divergence, product, settings_of, solvers};
+use crate::common::{
+    Random, half_step, known_optimum, naive_divergence, product, settings_of, solvers, sparse,
+};
 use klnmf::{Column, Mat, Settings, Solver, Update, factorize_from, init};
 use std::ops::ControlFlow;
 
@@ -110,4 +112,16 @@ fn newton_moves_positive_weights_beside_held_zeros() {
     for k in 0..8 {
         assert!((0..12).all(|j| (x[(k, j)] == start[(k, j)]) == (k < 4)), "weight {k}: {x:?}");
     }
+}
+
+/// Long sparse columns are gathered in several groups, each with its own weights.
+#[test]
+fn newton_moves_long_sparse_columns_like_dense_ones() {
+    let known = known_optimum(6, 900, 130, 3, 2, false);
+    let start = Random(6).matrix(3, 130, 5.0, 20.0);
+    let (kt, mut x, mut columns) = (known.w.transpose(), start.clone(), vec![Column::default(); 130]);
+    half_step("newton", &known.v, &kt, &mut x, &mut columns, (1, 0, false), 1).unwrap();
+    let mut y = start;
+    half_step("newton", &sparse(&known.v), &kt, &mut y, &mut columns, (1, 0, false), 1).unwrap();
+    assert!(x.as_slice().iter().zip(y.as_slice()).all(|(x, y)| (x - y).abs() <= 1e-9 * (1.0 + x)));
 }
