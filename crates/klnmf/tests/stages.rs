@@ -74,7 +74,7 @@ fn free_set_newton_alone_shortens_its_steps() {
     assert_eq!(steps(&decompose(&v, &w, &settings).unwrap()), 20);
 }
 
-/// Rows without data, which the model leaves at zero or which W cannot explain, do not disturb Newton's method.
+/// Rows without data, which the model leaves at zero or W cannot explain, do not disturb Newton's method.
 #[test]
 fn free_set_newton_alone_accepts_rows_at_zero() {
     let (w, v) = (
@@ -338,7 +338,7 @@ fn steps_of_fpa_follow_their_formulas() {
     }
 }
 
-/// A step that increases the divergence of a column is undone, and its next primal steps are half as large. The
+/// A step that increases the divergence of a column is undone, and its primal steps halve. The
 /// multiplicative update cannot leave zero, so a zero that should grow gets a millionth of an even share.
 #[test]
 fn primal_weights_shrink_when_the_divergence_increases() {

@@ -305,7 +305,7 @@ fn updates_of_several_columns_use_their_own_costs() {
     }
 }
 
-/// Without data free weights become zero. Held weights and that of a zero atom stay. Zero weights have no ray.
+/// Without data free weights become zero; held ones and that of a zero atom stay. Zero weights have no ray.
 #[test]
 fn without_data_or_weights_there_is_no_ray() {
     let cost = Cost { c: &[1.0, 0.0, 2.0], stride: 0, ridge: 0.0, held: 1, r: 3 };
