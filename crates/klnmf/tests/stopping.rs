@@ -82,9 +82,9 @@ fn progress_does_not_change_the_end() {
 #[test]
 fn results_are_better_than_the_last_report() {
     let v = nearly_exact(1.0);
-    for solver in [Solver::Auto, Solver::Mue, Solver::Newton] {
+    for solver in [Solver::Auto, Solver::Mue, Solver::Newton, Solver::Stream] {
         for mixed in [Some(false), Some(true)] {
-            let settings = Settings { solver, mixed, max_iter: 5, tol: 0.0, ..Settings::default() };
+            let settings = Settings { solver, mixed, max_iter: 2, tol: 0.0, ..Settings::default() };
             let ((w, h), mut last) = (init(&v, 3, &settings).unwrap(), 0.0);
             let found = factorize_from(&v, w, h, &settings, |info| {
                 last = info.divergence;
