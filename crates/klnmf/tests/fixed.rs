@@ -92,7 +92,7 @@ fn steps_on_the_simplex_are_others() {
     let known = known_optimum(5, 60, 12, 6, 4, false);
     let moved = |name, held| {
         let mut x = Mat::from_fn(6, 12, |_, _| 1.0);
-        let columns = &mut vec![Column::default(); 12];
+        let columns = &mut [Column::default(); 12];
         half_step(name, &known.v, &known.w.transpose(), &mut x, columns, (5, held, false), 1).unwrap();
         x
     };
@@ -107,7 +107,7 @@ fn newton_moves_positive_weights_beside_held_zeros() {
     let known = known_optimum(5, 60, 12, 8, 8, false);
     let start = Mat::from_fn(8, 12, |k, _| if k < 4 { 0.0 } else { 30.0 });
     let mut x = start.clone();
-    let columns = &mut vec![Column::default(); 12];
+    let columns = &mut [Column::default(); 12];
     half_step("newton", &known.v, &known.w.transpose(), &mut x, columns, (1, 4, false), 1).unwrap();
     for k in 0..8 {
         assert!((0..12).all(|j| (x[(k, j)] == start[(k, j)]) == (k < 4)), "weight {k}: {x:?}");
@@ -119,7 +119,7 @@ fn newton_moves_positive_weights_beside_held_zeros() {
 fn newton_moves_long_sparse_columns_like_dense_ones() {
     let known = known_optimum(6, 900, 130, 3, 2, false);
     let start = Random(6).matrix(3, 130, 5.0, 20.0);
-    let (kt, mut x, mut columns) = (known.w.transpose(), start.clone(), vec![Column::default(); 130]);
+    let (kt, mut x, mut columns) = (known.w.transpose(), start.clone(), [Column::default(); 130]);
     half_step("newton", &known.v, &kt, &mut x, &mut columns, (1, 0, false), 1).unwrap();
     let mut y = start;
     half_step("newton", &sparse(&known.v), &kt, &mut y, &mut columns, (1, 0, false), 1).unwrap();

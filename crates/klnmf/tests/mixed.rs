@@ -54,7 +54,7 @@ fn f64_takes_over_where_f32_stalls() {
                 assert!(over);
                 return told;
             }
-            if state.iteration % 10 == 0 {
+            if state.iteration.is_multiple_of(10) {
                 let now = run.info().divergence;
                 told += 1;
                 over = before - now <= 1e-6 * run.info().sum && told > 1;

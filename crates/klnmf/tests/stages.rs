@@ -7,6 +7,8 @@ use klnmf::{Column, DecomposeSettings, Decomposition, Mat, Stages, certificate, 
 const SWEEPS: Stages = Stages { newton_sweeps: true, free_set_newton: false };
 const FREE_SET: Stages = Stages { newton_sweeps: false, free_set_newton: true };
 const PRIMAL_DUAL: Stages = Stages { newton_sweeps: false, free_set_newton: false };
+/// The size and the scale of a problem, and the entries of its dictionary from random numbers.
+type Case<'a> = (usize, usize, f64, &'a dyn Fn(usize, usize, f64) -> f64);
 
 fn solve(known: &Known, stages: Stages, tol: f64, max_iter: usize) -> Decomposition<f64> {
     let settings = DecomposeSettings { tol, max_iter, stages, threads: 1, ..DecomposeSettings::default() };
@@ -51,11 +53,9 @@ fn free_set_newton_alone_reaches_the_last_digits() {
 /// Alone it solves columns of small numbers and square problems, and shortens steps that would be too long.
 #[test]
 fn free_set_newton_alone_shortens_its_steps() {
-    let even = |i: usize, k: usize, u: f64| u + if i % 6 == k { 3.0 } else { 0.0 };
-    let plain = |_: usize, _: usize, u: f64| u;
-    let skewed = |_: usize, _: usize, u: f64| if u < 0.5 { 1e-3 } else { u.powi(3) + 1e-3 };
-    let cases: [(usize, usize, f64, &dyn Fn(usize, usize, f64) -> f64); 3] =
-        [(40, 6, 1e-6, &even), (40, 6, 1.0, &plain), (30, 8, 1.0, &skewed)];
+    let even = |i, k, u| u + if i % 6 == k { 3.0 } else { 0.0 };
+    let skewed = |_, _, u: f64| if u < 0.5 { 1e-3 } else { u.powi(3) + 1e-3 };
+    let cases: [Case<'_>; 3] = [(40, 6, 1e-6, &even), (40, 6, 1.0, &|_, _, u| u), (30, 8, 1.0, &skewed)];
     for (n, r, scale, entry) in cases {
         let mut random = Random(8);
         let w = Mat::from_fn(n, r, |i, k| entry(i, k, random.uniform()));
