@@ -3,7 +3,8 @@
 use crate::common::{Random, close, product, sparse};
 use crate::streamed::Columns;
 use klnmf::{
-    LineBuffer, Lines, Mat, Matrix, Problem, Scalar, Settings, Solver, Update, factorize, factorize_from,
+    LineBuffer, Lines, Mat, Matrix, Problem, Scalar, Settings, Solver, Update, certificate, factorize,
+    factorize_from, init,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -124,6 +125,21 @@ fn a_good_start_is_kept() {
     });
     assert_eq!(passes, 13);
     assert!(found.unwrap().info.divergence <= good.info.divergence * (1.0 + 1e-12));
+}
+
+/// With one factor fixed there are no online passes, which would change both.
+#[test]
+fn a_fixed_factor_keeps_its_bits() {
+    let v = planted(40, 100);
+    for update in [Update::H, Update::W] {
+        let settings = Settings { update, max_iter: 6, ..settings() };
+        let (w, h) = init(&v, 5, &settings).unwrap();
+        let start = certificate(&v, &w, &h, 1).unwrap().divergence;
+        let found = factorize_from(&v, w.clone(), h.clone(), &settings, |_| ControlFlow::Continue(()));
+        let found = found.unwrap();
+        assert!(found.info.divergence < 0.99 * start);
+        assert_eq!((found.w == w, found.h == h), (update == Update::H, update == Update::W));
+    }
 }
 
 /// The scaled start, two online passes over the only batch, and a pass with a fixed W, by their formulas.
