@@ -1,7 +1,9 @@
 //! The convex problem: known optima, valid gaps, and agreement of the methods.
 
 use crate::common::{Random, close, known_optimum, naive_divergence, settings_of, sparse};
-use klnmf::{DecomposeSettings, Mat, Settings, Solver, Sparse, Update, decompose, factorize_from, init};
+use klnmf::{
+    DecomposeSettings, Error, Mat, Settings, Solver, Sparse, Update, decompose, factorize_from, init,
+};
 use std::ops::ControlFlow;
 
 /// n, m, r and the number of atoms in use.
@@ -226,4 +228,10 @@ fn copies_of_atoms_and_zero_atoms_change_nothing() {
         }
         assert!((0..7 * r).filter(|k| k % 7 == 3).all(|k| (0..30).all(|j| many.h[(k, j)] == 0.0)));
     }
+}
+
+#[test]
+fn data_without_columns_are_refused() {
+    let found = decompose(&Mat::zeros(3, 0), &Mat::from_fn(3, 2, |_, _| 1.0), &DecomposeSettings::default());
+    assert_eq!(found, Err(Error::Empty { rows: 3, cols: 0 }));
 }

@@ -84,9 +84,10 @@ fn the_usual_mistakes_with_shapes_are_recognised() {
 /// The error names the entry that the start does not explain, not one that it explains badly or need not.
 #[test]
 fn a_start_that_explains_nothing_is_named() {
-    let v = Mat::from_rows(&[&[3.0, 1.0], &[0.0, 0.5]]);
-    let (w, h) = (Mat::from_rows(&[&[0.5], &[0.0]]), Mat::from_rows(&[&[0.5, 0.5]]));
-    let entry = Entry { row: 1, col: 1, value: 0.5 };
+    let v = Mat::from_rows(&[&[3.0, 1.0, 2.0], &[4.0, 0.0, 0.5]]);
+    let (w, h) =
+        (Mat::from_rows(&[&[0.5, 0.0], &[0.0, 1.0]]), Mat::from_rows(&[&[0.5; 3], &[1.0, 0.0, 0.0]]));
+    let entry = Entry { row: 1, col: 2, value: 0.5 };
     for v in [klnmf::Matrix::from(&v), (&crate::common::sparse(&v)).into()] {
         let found =
             factorize_from(v, w.clone(), h.clone(), &Settings::default(), |_| ControlFlow::Continue(()));

@@ -1,7 +1,9 @@
 //! Known columns of W are held while the others are learned.
 
-use crate::common::{Random, naive_divergence, product, settings_of, solvers};
-use klnmf::{Mat, Settings, Solver, Update, factorize_from, init};
+use crate::common::{
+    Random, half_step, known_optimum, naive_divergence, product, settings_of, solvers, sparse,
+};
+use klnmf::{Column, Mat, Settings, Solver, Update, factorize_from, init};
 use std::ops::ControlFlow;
 
 fn example() -> (Mat<f64>, Mat<f64>) {
@@ -82,4 +84,44 @@ fn tiny_fixed_entries_stay() {
     let before = w.col(0).to_vec();
     let found = factorize_from(&single, w, h, &settings, |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(found.w.col(0), before);
+}
+
+/// If nothing is held, `simplex` projects onto the simplex instead of cutting at zero.
+#[test]
+fn steps_on_the_simplex_are_others() {
+    let known = known_optimum(5, 60, 12, 6, 4, false);
+    let moved = |name, held| {
+        let mut x = Mat::from_fn(6, 12, |_, _| 1.0);
+        let columns = &mut [Column::default(); 12];
+        half_step(name, &known.v, &known.w.transpose(), &mut x, columns, (5, held, false), 1).unwrap();
+        x
+    };
+    assert_ne!(moved("simplex", 0), moved("fpa", 0));
+    assert_eq!(moved("simplex", 1), moved("fpa", 1));
+}
+
+/// Of a column with many zeros, Newton moves the free weights that are positive, even if held ones are zero
+/// and would not grow.
+#[test]
+fn newton_moves_positive_weights_beside_held_zeros() {
+    let known = known_optimum(5, 60, 12, 8, 8, false);
+    let start = Mat::from_fn(8, 12, |k, _| if k < 4 { 0.0 } else { 30.0 });
+    let mut x = start.clone();
+    let columns = &mut [Column::default(); 12];
+    half_step("newton", &known.v, &known.w.transpose(), &mut x, columns, (1, 4, false), 1).unwrap();
+    for k in 0..8 {
+        assert!((0..12).all(|j| (x[(k, j)] == start[(k, j)]) == (k < 4)), "weight {k}: {x:?}");
+    }
+}
+
+/// Long sparse columns are gathered in several groups, each with its own weights.
+#[test]
+fn newton_moves_long_sparse_columns_like_dense_ones() {
+    let known = known_optimum(6, 900, 130, 3, 2, false);
+    let start = Random(6).matrix(3, 130, 5.0, 20.0);
+    let (kt, mut x, mut columns) = (known.w.transpose(), start.clone(), [Column::default(); 130]);
+    half_step("newton", &known.v, &kt, &mut x, &mut columns, (1, 0, false), 1).unwrap();
+    let mut y = start;
+    half_step("newton", &sparse(&known.v), &kt, &mut y, &mut columns, (1, 0, false), 1).unwrap();
+    assert!(x.as_slice().iter().zip(y.as_slice()).all(|(x, y)| (x - y).abs() <= 1e-9 * (1.0 + x)));
 }

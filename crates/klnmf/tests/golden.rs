@@ -209,6 +209,13 @@ fn algorithm_1_reaches_strong_duality() {
     }
 }
 
+#[test]
+fn algorithm_1_accepts_rows_without_data_or_model() {
+    let k = Mat::from_rows(&[&[1.0, 0.0], &[1.0, 1.0], &[0.0, 1.0], &[0.0, 0.0]]);
+    let found = algorithm_1(&k, &[2.0, 5.0, 3.0, 0.0], &[1.0, 1.0], 200).unwrap();
+    assert!((found.x[0] - 2.0).abs() < 1e-6 && (found.x[1] - 3.0).abs() < 1e-6);
+}
+
 /// With W fixed, Algorithm 2 is Algorithm 1 on every column, and reports the dual value of its χ.
 #[test]
 fn the_reported_dual_value_is_that_of_the_carried_point() {

@@ -1,7 +1,7 @@
 //! Early iterations in f32, the rest in f64; and what f32 alone can reach.
 
 use crate::common::{Random, product};
-use klnmf::{Info, Mat, Settings, Solution, Solver, Status, factorize, factorize_from};
+use klnmf::{Info, Mat, Problem, Settings, Solution, Solver, Status, factorize, factorize_from};
 use std::ops::ControlFlow;
 
 /// Three distinct parts, and some noise.
@@ -35,6 +35,39 @@ fn auto_continues_where_f32_stalls() {
     assert_eq!(found.status, Status::Converged, "{:?}", found.info);
     let single = Mat::from_fn(v.rows(), v.cols(), |i, j| v[(i, j)] as f32);
     assert_ne!(factorize(&single, 3, &settings).unwrap().status, Status::Converged);
+}
+
+/// f64 takes over once ten iterations, after the first ten, decrease the divergence by less than 1e-6 of ΣV.
+/// From a solution that is after twenty.
+#[test]
+fn f64_takes_over_where_f32_stalls() {
+    let v = example();
+    let settings = Settings { tol: 0.0, max_iter: 3000, ..Settings::default() };
+    let problem = Problem::new(&v, 1).unwrap();
+    let reports = |w, h| {
+        let mut run = problem.run(w, h, &settings).unwrap();
+        let (mut before, mut over, mut told) = (run.info().divergence, false, 0);
+        loop {
+            run.advance();
+            let state = run.state();
+            if state.numbers["mixed.late"] == 1.0 {
+                assert!(over);
+                return told;
+            }
+            if state.iteration.is_multiple_of(10) {
+                let now = run.info().divergence;
+                told += 1;
+                over = before - now <= 1e-6 * run.info().sum && told > 1;
+                before = now;
+            }
+            let said = (state.numbers["mixed.told"], state.numbers["f32.over"]);
+            assert_eq!(said, (f64::from(told), f64::from(u8::from(over))));
+        }
+    };
+    let (w, h) = problem.init(3, &settings).unwrap();
+    assert!(reports(w, h) > 2);
+    let end = run(&v, &Settings { tol: 1e-9, ..settings.clone() });
+    assert_eq!(reports(end.w, end.h), 2);
 }
 
 /// Normalising W rounds it once more. In f32 that can undo a tolerance which the iterate had just reached.

@@ -103,6 +103,44 @@ fn a_higher_limit_continues_a_finished_run() {
     }
 }
 
+/// A limit cuts a round short only if it lies inside it. Beyond the limit, rounds are complete.
+#[test]
+fn a_run_says_whether_its_limit_cuts_a_round() {
+    let v = Random(9).counts(20, 30, 0.1, 20.0);
+    let problem = Problem::new(&v, 1).unwrap();
+    for (max_iter, want) in [
+        (10, [(0, false, false), (5, false, false), (10, false, false), (15, false, false)]),
+        (7, [(0, false, false), (5, true, false), (7, false, true), (12, false, false)]),
+    ] {
+        let settings = Settings { max_iter, mixed: Some(false), ..settings(Solver::Fpa) };
+        let (w, h) = problem.init(4, &settings).unwrap();
+        let mut run = problem.run(w, h, &settings).unwrap();
+        for (n, want) in want.into_iter().enumerate() {
+            let state = run.state();
+            assert_eq!((state.iteration, run.cut().0, run.cut().1), want);
+            assert!(state.numbers["with.precision"] == 64.0 && (n == 0) == (state.seconds <= 0.0));
+            run.advance();
+        }
+        let state = run.state();
+        run.advance();
+        run.reload(&state).unwrap();
+        assert_eq!(run.state().arrays, state.arrays);
+    }
+}
+
+/// ADMM may pass through factors that do not explain V. It goes on from its own copies of them.
+#[test]
+fn admm_resumes_from_factors_that_explain_nothing() {
+    let v = Random(9).counts(20, 30, 0.1, 20.0);
+    let (problem, settings) = (Problem::new(&v, 1).unwrap(), settings(Solver::Admm));
+    let (w, h) = problem.init(4, &settings).unwrap();
+    let mut run = problem.run(w, h, &settings).unwrap();
+    run.advance();
+    let mut state = run.state();
+    state.arrays.insert("h".into(), Mat::zeros(4, 30));
+    assert!(problem.resume(&state, &settings).is_ok());
+}
+
 #[test]
 fn a_state_that_does_not_fit_is_refused() {
     let v = Random(8).counts(10, 12, 0.2, 9.0);

@@ -1,7 +1,9 @@
 //! Every solver matches its row in the table.
 
 use crate::common::{Random, settings_of};
-use klnmf::{Error, Mat, Precision, Settings, Solution, Solver, Update, factorize, factorize_from, init};
+use klnmf::{
+    Error, Mat, Precision, Problem, Settings, Solution, Solver, Update, factorize, factorize_from, init,
+};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -168,5 +170,31 @@ fn sorted_parts_are_the_same_parts() {
             let old = (0..6).find(|old| plain.w.col(*old) == sorted.w.col(k)).unwrap();
             assert!((0..40).all(|j| plain.h[(old, j)] == sorted.h[(k, j)]), "{solver}");
         }
+    }
+}
+
+/// The authors' programs carry χ of an empty column, whose steps would divide by zero, to the rows.
+#[test]
+fn an_empty_column_does_not_disturb_the_rows() {
+    let counts = Random(4).counts(8, 10, 0.2, 9.0);
+    let v = Mat::from_fn(8, 10, |i, j| if j == 3 { 0.0 } else { counts[(i, j)] });
+    for solver in [Solver::FpaAuthors, Solver::FpaPrinted] {
+        let settings = |max_iter| Settings { max_iter, tol: 0.0, ..settings_of(solver) };
+        let [start, end] = [5, 200].map(|limit| factorize(&v, 2, &settings(limit)).unwrap());
+        assert!(end.info.divergence < start.info.divergence, "{solver}: {:?}", end.info);
+        assert!(end.h.col(3).iter().all(|h| *h == 0.0));
+    }
+}
+
+/// `auto` takes two steps on each factor where less than a quarter of V is non-zero, and else one.
+#[test]
+fn sparse_data_take_their_own_number_of_steps() {
+    for (nonzero, steps) in [(3, 2), (4, 1)] {
+        let v = Mat::from_fn(4, 4, |i, j| if i == j && i < nonzero { 1.0 } else { 0.0 });
+        let (problem, settings) = (Problem::new(&v, 1).unwrap(), Settings::default());
+        let (w, h) = problem.init(2, &settings).unwrap();
+        let mut run = problem.run(w, h, &settings).unwrap();
+        run.advance();
+        assert_eq!(run.state().iteration, steps, "{nonzero} of 16");
     }
 }

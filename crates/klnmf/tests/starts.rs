@@ -22,7 +22,7 @@ fn the_best_of_several_starts_is_never_worse_and_usually_better() {
         let seeds: Vec<u64> = many.starts.iter().map(|start| start.seed).collect();
         assert_eq!(seeds, (seed..seed + 8).collect::<Vec<_>>());
         assert_eq!(many.starts[0].divergence, one.info.divergence);
-        assert!(many.starts[0].finished);
+        assert!(many.starts[0].finished && many.starts.iter().all(|start| start.iterations > 0));
         let lowest = many.starts.iter().filter(|s| s.finished).map(|s| s.divergence).fold(f64::MAX, f64::min);
         assert_eq!(lowest, many.info.divergence);
     }

@@ -1,7 +1,8 @@
 //! When a factorisation stops, and what it says is left.
 
 use crate::common::Random;
-use klnmf::{Mat, Settings, Solution, Status, factorize};
+use klnmf::{Mat, Settings, Solution, Solver, Status, factorize, factorize_from, init};
+use std::ops::ControlFlow;
 
 /// A product of two factors, each entry of which is moved by a small share of its size.
 fn nearly_exact(share: f64) -> Mat<f64> {
@@ -51,4 +52,46 @@ fn words_say_what_is_left() {
     assert!(percent <= 0.3);
     let text = format!("changing one factor could lower the divergence by at most {percent:.2} %");
     assert_eq!(found.info.left(), text);
+}
+
+/// The tolerance is tested every ten iterations, however often progress is shown. Without one, a run never
+/// ends early. Progress is shown at the start, at the end and at every multiple in between.
+#[test]
+fn progress_does_not_change_the_end() {
+    let v = nearly_exact(1.0);
+    let shown = |settings: &Settings| {
+        let (mut shown, (w, h)) = (Vec::new(), init(&v, 3, settings).unwrap());
+        let end = factorize_from(&v, w, h, settings, |info| {
+            shown.push(info.iteration);
+            ControlFlow::Continue(())
+        });
+        (shown, end.unwrap().info.iteration)
+    };
+    for mixed in [None, Some(false)] {
+        let end = |check_every| shown(&Settings { mixed, check_every, ..Settings::default() }).1;
+        let ends = [None, Some(1), Some(7), Some(1000)].map(end);
+        assert!(ends[0] % 10 == 0 && ends == [ends[0]; 4], "{ends:?}");
+    }
+    let settings = Settings { tol: 0.0, max_iter: 17, check_every: Some(7), ..Settings::default() };
+    let nothing = factorize(&Mat::<f64>::zeros(3, 4), 2, &settings).unwrap();
+    assert_eq!((nothing.status, nothing.info.iteration), (Status::IterationLimit, 17));
+    assert_eq!(shown(&settings), (vec![0, 7, 14, 17], 17));
+}
+
+/// The result is that of the last iteration, where the method still reports the one before.
+#[test]
+fn results_are_better_than_the_last_report() {
+    let v = nearly_exact(1.0);
+    for solver in [Solver::Auto, Solver::Mue, Solver::Newton, Solver::Stream] {
+        for mixed in [Some(false), Some(true)] {
+            let settings = Settings { solver, mixed, max_iter: 2, tol: 0.0, ..Settings::default() };
+            let ((w, h), mut last) = (init(&v, 3, &settings).unwrap(), 0.0);
+            let found = factorize_from(&v, w, h, &settings, |info| {
+                last = info.divergence;
+                ControlFlow::Continue(())
+            });
+            let end = found.unwrap().info.divergence;
+            assert!(end < 0.999 * last, "{solver} {mixed:?}: {end} after {last}");
+        }
+    }
 }

@@ -3,7 +3,8 @@
 use crate::common::{Random, close, product, sparse};
 use crate::streamed::Columns;
 use klnmf::{
-    LineBuffer, Lines, Mat, Matrix, Problem, Scalar, Settings, Solver, Update, factorize, factorize_from,
+    LineBuffer, Lines, Mat, Matrix, Problem, Scalar, Settings, Solver, Update, certificate, factorize,
+    factorize_from, init,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -124,4 +125,76 @@ fn a_good_start_is_kept() {
     });
     assert_eq!(passes, 13);
     assert!(found.unwrap().info.divergence <= good.info.divergence * (1.0 + 1e-12));
+}
+
+/// With one factor fixed there are no online passes, which would change both.
+#[test]
+fn a_fixed_factor_keeps_its_bits() {
+    let v = planted(40, 100);
+    for update in [Update::H, Update::W] {
+        let settings = Settings { update, max_iter: 6, ..settings() };
+        let (w, h) = init(&v, 5, &settings).unwrap();
+        let start = certificate(&v, &w, &h, 1).unwrap().divergence;
+        let found = factorize_from(&v, w.clone(), h.clone(), &settings, |_| ControlFlow::Continue(()));
+        let found = found.unwrap();
+        assert!(found.info.divergence < 0.99 * start);
+        assert_eq!((found.w == w, found.h == h), (update == Update::H, update == Update::W));
+    }
+}
+
+/// The scaled start, two online passes over the only batch, and a pass with a fixed W, by their formulas.
+#[test]
+fn passes_follow_their_formulas() {
+    let (v, settings) = (planted(9, 12), settings());
+    let problem = Problem::new(&v, 1).unwrap();
+    let (mut w, mut h) = problem.init(3, &settings).unwrap();
+    // It gets the least share.
+    w[(0, 0)] = 0.0;
+    let mut run = problem.run(w.clone(), h.clone(), &settings).unwrap();
+    let mut next = |passes: usize| {
+        (0..passes).for_each(|_| run.advance());
+        let state = run.state();
+        ["next.w", "next.h", "w", "h", "em"].map(|name| state.arrays[name].clone())
+    };
+    let near = |a: &Mat<f64>, b: &Mat<f64>, relative| {
+        a.as_slice().iter().zip(b.as_slice()).all(|(a, b)| close(*a, *b, relative))
+    };
+    let ratio = |w: &Mat<f64>, h: &Mat<f64>| {
+        let model = product(w, h);
+        Mat::from_fn(9, 12, |i, j| v[(i, j)] / model[(i, j)])
+    };
+    let (rows, sum, b) = (v.row_sums(), v.row_sums().iter().sum::<f64>(), h.row_sums());
+    let least = |i: usize| 1e-9 * rows[i] / sum;
+    let parts = Mat::from_fn(9, 3, |i, k| w[(i, k)] * b[k]);
+    let all = parts.row_sums();
+    w = Mat::from_fn(9, 3, |i, k| (parts[(i, k)] * rows[i] / (sum * all[i])).max(least(i)));
+    h = Mat::from_fn(3, 12, |k, j| h[(k, j)] / b[k] * sum);
+    let [now_w, now_h, ..] = next(0);
+    assert!(near(&now_w.transpose(), &w, 1e-12) && near(&now_h, &h, 1e-12));
+    for pass in 0..2 {
+        for _ in 0..20 {
+            let (g, c) = (product(&w.transpose(), &ratio(&w, &h)), w.col_sums());
+            h = Mat::from_fn(3, 12, |k, j| h[(k, j)] * g[(k, j)] / c[k]);
+        }
+        let (rate, g) = (f64::from(pass + 2).powf(-0.6), product(&ratio(&w, &h), &h.transpose()));
+        w = Mat::from_fn(9, 3, |i, k| (w[(i, k)] * (1.0 - rate + rate / sum * g[(i, k)])).max(least(i)));
+        let [now_w, now_h, ..] = next(1);
+        assert!(near(&now_w.transpose(), &w, 1e-9) && near(&now_h, &h, 1e-9), "pass {pass}");
+    }
+    let [now_w, _, wt, h, em] = next(1);
+    assert!(near(&wt.transpose(), &w, 1e-9));
+    let (g, b, model) = (product(&ratio(&w, &h), &h.transpose()), h.row_sums(), product(&w, &h));
+    assert!(near(&em.transpose(), &Mat::from_fn(9, 3, |i, k| w[(i, k)] * g[(i, k)] / b[k]), 1e-8));
+    // W moves to the minimum of the quadratic model of every row.
+    let q = |i: usize, k: usize, l: usize| -> f64 {
+        (0..12).map(|j| h[(k, j)] * h[(l, j)] * v[(i, j)] / model[(i, j)].powi(2)).sum()
+    };
+    let mut best = w.clone();
+    for _ in 0..500 {
+        for (i, k) in (0..27).map(|at| (at / 3, at % 3)) {
+            let bend: f64 = (0..3).map(|l| q(i, k, l) * (best[(i, l)] - w[(i, l)])).sum();
+            best[(i, k)] = (best[(i, k)] - (b[k] - g[(i, k)] + bend) / q(i, k, k)).max(0.1 * w[(i, k)]);
+        }
+    }
+    assert!(near(&now_w.transpose(), &best, 0.02), "{now_w:?} for {best:?}");
 }

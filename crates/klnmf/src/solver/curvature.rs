@@ -140,3 +140,7 @@ pub fn weight<S: Scalar>(v: f64, w: &[S], h: &[S]) -> S {
     let u = S::from_f64(v / z / z);
     if u.is_finite() { u } else { S::ZERO }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/curvature.rs"]
+mod tests;

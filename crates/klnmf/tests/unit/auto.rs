@@ -19,6 +19,8 @@ fn newton_steps_and_gathering_cost_more() {
     assert!(work(10, 1, true, true) > work(10, 1, false, true));
     // A second step on a gathered column costs less than the first.
     assert!(work(10, 2, true, true) < 2.0 * work(10, 1, true, true));
+    assert_eq!(work(10, 2, true, true), 60.0 + 22.0 + 2.0 * 82.0);
+    assert_eq!(work(10, 3, false, false), 3.0 * 32.0);
 }
 
 /// A method on a small problem, its state changed by `change`, and the state after `steps` more steps.

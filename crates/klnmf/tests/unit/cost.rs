@@ -289,3 +289,66 @@ fn updates_keep_what_they_cannot_compute() {
     cost.multiply(0, &mut x, &[1e300, 1.0, 1.0, 4.0]);
     assert_eq!(x, [1e10, 3.0, 0.0, 10.0]);
 }
+
+/// One call updates several columns, with the same c for all or with one for each.
+#[test]
+fn updates_of_several_columns_use_their_own_costs() {
+    for (c, column, held, want) in [
+        (&[2.0, 4.0][..], 0, 0, [4.0, 2.0, 4.0, 2.0]),
+        (&[2.0, 4.0], 0, 1, [1.0, 2.0, 1.0, 2.0]),
+        (&[9.0, 9.0, 2.0, 4.0, 1.0, 8.0], 1, 0, [4.0, 2.0, 8.0, 1.0]),
+        (&[9.0, 9.0, 2.0, 4.0, 1.0, 8.0], 1, 1, [1.0, 2.0, 1.0, 1.0]),
+    ] {
+        let (cost, mut x) = (Cost { c, stride: 2 * column, ridge: 0.0, held, r: 2 }, [1.0; 4]);
+        cost.multiply(column, &mut x, &[8.0; 4]);
+        assert_eq!(x, want, "{c:?} {held}");
+    }
+}
+
+/// Without data free weights become zero; held ones and that of a zero atom stay. Zero weights have no ray.
+#[test]
+fn without_data_or_weights_there_is_no_ray() {
+    let cost = Cost { c: &[1.0, 0.0, 2.0], stride: 0, ridge: 0.0, held: 1, r: 3 };
+    let mut x = [3.0, 4.0, 5.0];
+    cost.move_to_best_ray(0, 0.0, &mut x);
+    assert_eq!(x, [3.0, 4.0, 0.0]);
+    assert_eq!(Cost { held: 0, ..cost }.ray(0, 2.0, &[0.0, 4.0, 0.0]), 1.0);
+}
+
+#[test]
+fn only_free_zeros_that_should_grow_wake() {
+    let cost = Cost { c: &[4.0; 5], stride: 0, ridge: 0.0, held: 1, r: 5 };
+    let mut x = [0.0, 0.0, 0.0, 0.0, 2.0];
+    cost.wake(0, &mut x, &[5.0, 5.0, 4.0, 3.0, 5.0], 6.0);
+    assert_eq!(x, [0.0, 1.5, 0.0, 0.0, 2.0]);
+}
+
+/// The target (3/2, 5/2) has the sum 13/2 in this c, so λ = 1/3 takes 1/6 from both. In the second column the
+/// target is (3, 3), and the last weight becomes zero. A zero atom gets nothing.
+#[test]
+fn steps_on_the_simplex_follow_their_formula() {
+    let cost = Cost { c: &[1.0, 0.0, 2.0], stride: 0, ridge: 0.0, held: 0, r: 3 };
+    let (tau, g) = ([0.5, 0.0, 0.25, 0.5, 0.0, 1.0], [-1.0, 0.0, -2.0, -2.0, 0.0, 0.0]);
+    let (mut x, mut bar, mut room) = ([1.0, 7.0, 2.0, 2.0, 7.0, 3.0], [0.0; 6], [[0.0; 24]; 2]);
+    let [u, s] = &mut room;
+    cost.prox_on_simplex(&[6.0, 2.0], &mut x, &mut bar, &tau, &g, [u, s]);
+    let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-14);
+    assert!(near(&x, &[4.0 / 3.0, 0.0, 7.0 / 3.0, 2.0, 0.0, 0.0]), "{x:?}");
+    assert!(near(&bar, &[5.0 / 3.0, -7.0, 8.0 / 3.0, 2.0, -7.0, -3.0]), "{bar:?}");
+}
+
+/// Where g is so small or so large that it has lost its digits, it proves nothing.
+#[test]
+fn a_scale_at_the_limits_of_f64_proves_nothing() {
+    let cost = Cost { c: &[1.0], stride: 0, ridge: 0.0, held: 0, r: 1 };
+    for (g, finite) in [(1e-280, true), (1e280, true), (1e-295, false), (1e295, false)] {
+        assert_eq!(cost.gap(0, 2.0, 1.0, &[1.0], &[g]).is_finite(), finite, "{g:e}");
+    }
+}
+
+/// With g = c = 1 and Σα = 1 the derivative 1/s − (s − 1)/μ is zero near √μ.
+#[test]
+fn the_best_scale_is_found_far_from_its_lower_bound() {
+    let cost = Cost { c: &[1.0], stride: 0, ridge: 1e30, held: 0, r: 1 };
+    assert!((cost.best_scale(0, 1.0, &[1.0], 0.0, 1.0) - 1e15).abs() < 10.0);
+}
