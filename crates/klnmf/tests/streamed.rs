@@ -152,7 +152,8 @@ fn failures_are_errors() {
     let rows = Columns::of(view.transpose());
     let problem = Problem::<f64>::from_lines(&columns, &rows, 2).unwrap();
     let (w, h) = problem.init(3, &settings).unwrap();
-    let run = problem.run(w.clone(), h.clone(), &settings).unwrap();
+    let [run, other] = [1, 2].map(|_| problem.run(w.clone(), h.clone(), &settings).unwrap());
+    assert_eq!(other.check(), Ok(()));
     columns.left.store(0, Ordering::Relaxed);
     let mut rounds = 0;
     let ended = run.to_end_with(|_| {
@@ -161,6 +162,7 @@ fn failures_are_errors() {
     });
     let gone = Error::Unreadable("the disk is gone: plug it in".into());
     assert_eq!((ended.unwrap_err(), rounds), (gone.clone(), 1));
+    assert_eq!(other.check(), Err(gone.clone()));
     assert_eq!(problem.certificate(&w, &h).unwrap_err(), gone);
     assert_eq!(problem.init(3, &settings).unwrap_err(), gone);
     let damage: [fn(&mut Columns); 3] =
