@@ -186,6 +186,21 @@ fn vanishing_numbers() {
     assert_eq!(table("a.csv", ",x\n1e-400,2\n").row_names, names(&["1e-400"]));
 }
 
+/// Spreadsheets save "Unicode text" in UTF-16.
+#[test]
+fn other_encodings_are_named() {
+    let text = "gene,x\na,1\n";
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for (mark, units) in [(&b"\xff\xfe"[..], &little), (b"\xfe\xff", &big), (b"", &little), (b"", &big)] {
+        let bytes = [mark, units].concat();
+        for (name, bytes) in [("a.csv", bytes.clone()), ("a.tsv.gz", gzip(&bytes)), ("a.mtx", bytes)] {
+            let what = "the text is in UTF-16: save it in UTF-8, or convert it with iconv -f UTF-16 -t UTF-8";
+            assert_eq!(refused(name, &bytes), format!("{name}: {what}"));
+        }
+    }
+}
+
 #[test]
 fn cut_gzip() {
     let packed = gzip(b"1,2\n3,4\n");
