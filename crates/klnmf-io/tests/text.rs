@@ -201,6 +201,17 @@ fn other_encodings_are_named() {
     }
 }
 
+/// A small file can hold one endless line: it must not fill the memory with its cells.
+#[test]
+fn endless_lines() {
+    let what =
+        "the line has more than 16777216 cells: check the line ends, or save the matrix as .npy or .npz";
+    for (line, before) in [(1, ""), (2, "x,y\n")] {
+        let packed = gzip(format!("{before}{}", "0,".repeat(17 << 20)).as_bytes());
+        assert_eq!(refused("a.csv.gz", &packed), format!("a.csv.gz, line {line}: {what}"));
+    }
+}
+
 #[test]
 fn cut_gzip() {
     let packed = gzip(b"1,2\n3,4\n");
