@@ -181,7 +181,8 @@ pub(crate) fn checkpoints() -> Vec<Vec<u8>> {
         let mut run = problem.run(w, h, &settings).expect("good factors");
         run.advance();
         let fingerprint = fingerprint::<f64>(&data_hash_text((&v).into()), false);
-        let checkpoint = Checkpoint { state: run.state(), shape: (4, 5), fingerprint, given: 0 };
+        let checkpoint =
+            Checkpoint { state: run.state(), shape: (4, 5), fingerprint, given: 0, part_names: None };
         uncompressed(&written("c.npz", |path| klnmf_io::write_checkpoint(path, &checkpoint)))
     };
     Solver::ALL.map(stored).into()

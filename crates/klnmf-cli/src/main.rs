@@ -25,7 +25,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     #[cfg(unix)]
     limits::soften();
-    // Clap itself exits with 0 after --help and with 2 after a usage error.
+    // Clap itself exits with 2 after a usage error.
     match cmd::run(std::env::args_os()) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

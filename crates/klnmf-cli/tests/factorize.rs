@@ -337,6 +337,28 @@ fn a_model_can_be_continued_and_grown() {
     place.fails("factorize v.csv --init a.npz --rank 1", 1, &["--rank 1", "can only grow"]);
 }
 
+/// A run that continues a model keeps the names of its parts, and so does a run that continues that run.
+#[test]
+fn a_continued_model_keeps_the_names_of_its_parts() {
+    let place = Place::new();
+    place.write("v.csv", counts_csv(12, 20));
+    place.write("names.txt", "wind\nrain\n");
+    place.ok("factorize v.csv -k 2 --max-iter 5 --out a.npz");
+    place.ok("decompose v.csv --dictionary a.npz --part-names names.txt --out named.npz");
+    let names = |line: &str| {
+        place.ok(&format!("factorize v.csv --max-iter 9 --out found.npz --force {line}"));
+        read_model::<f64>(&place.path("found.npz")).unwrap().part_names
+    };
+    let given = Some(vec!["wind".to_owned(), "rain".to_owned()]);
+    assert_eq!(names("--init named.npz --checkpoint c.npz --csv t"), given);
+    let [w, h] = ["t_W.csv", "t_H.csv"].map(|name| std::fs::read_to_string(place.path(name)).unwrap());
+    assert!(w.starts_with("\"\",\"wind\",\"rain\"\n") || w.starts_with(",\"wind\",\"rain\"\n"), "{w}");
+    assert!(h.contains("\n\"rain\","), "{h}");
+    std::fs::remove_file(place.path("named.npz")).unwrap();
+    assert_eq!(names("--resume c.npz"), given);
+    assert_eq!(names("--init a.npz"), None);
+}
+
 #[test]
 fn side_outputs_are_written() {
     let place = Place::new();

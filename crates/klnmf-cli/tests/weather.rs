@@ -41,6 +41,21 @@ fn a_full_standard_output_is_an_error_after_the_model_is_saved() {
 }
 
 #[test]
+fn a_full_standard_output_is_an_error_for_help_too() {
+    let place = place();
+    for words in ["", "-h", "--help", "--version", "help factorize", "factorize --help", "completions bash"] {
+        let line = format!("$K {words} > /dev/full");
+        let output = shell(&place, &line);
+        failed(&output, &line);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("No space left"), "{line}");
+        for streams in ["| true", ">&-"] {
+            let output = shell(&place, &format!("$K {words} {streams}"));
+            assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]), "{words} {streams}");
+        }
+    }
+}
+
+#[test]
 fn closed_and_full_streams_do_not_end_the_work() {
     let place = place();
     for streams in ["| true", ">&-", "2>&-", ">&- 2>&-", "2>/dev/full", "<&- >&- 2>&-"] {

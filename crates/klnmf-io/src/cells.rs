@@ -45,6 +45,10 @@ fn outside_quotes(line: &[u8], wanted: u8) -> bool {
     })
 }
 
+/// The most cells of a line. A small compressed file can hold one endless line, whose cells must not fill the
+/// memory.
+const MOST: usize = 1 << 24;
+
 /// Splits lines into cells.
 pub(crate) struct Cells {
     separator: Separator,
@@ -65,6 +69,12 @@ impl Cells {
     pub(crate) fn split(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
         // The parser wants room for one more of both.
         let most = 2 + line.iter().filter(|byte| **byte == self.separator.byte()).count();
+        if most > MOST + 1 {
+            let what = format!(
+                "the line has more than {MOST} cells: check the line ends, or save the matrix as .npy or .npz"
+            );
+            return Err(Fault::line(number, what));
+        }
         self.text.resize(self.text.len().max(line.len() + 1), 0);
         self.ends.resize(most, 0);
         self.parser.reset();

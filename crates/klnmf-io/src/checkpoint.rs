@@ -31,6 +31,8 @@ pub struct Checkpoint {
     pub fingerprint: String,
     /// The parts that were given at the start. The result has them first, in their order.
     pub given: usize,
+    /// Names of the parts, if they were given with names.
+    pub part_names: Option<Vec<String>>,
 }
 
 impl Checkpoint {
@@ -75,6 +77,8 @@ pub struct Saver {
     pub fingerprint: String,
     /// The parts that were given at the start.
     pub given: usize,
+    /// Names of the parts, if they were given with names.
+    pub part_names: Option<Vec<String>>,
     /// Whether the first write may replace a file. Later ones replace our own.
     pub replace: bool,
     /// The time of the last write, or of the start.
@@ -93,7 +97,8 @@ impl Saver {
         }
         self.last = Instant::now();
         let (state, shape, given) = (run.state(), self.shape, self.given);
-        let checkpoint = Checkpoint { state, shape, fingerprint: self.fingerprint.clone(), given };
+        let (fingerprint, part_names) = (self.fingerprint.clone(), self.part_names.clone());
+        let checkpoint = Checkpoint { state, shape, fingerprint, given, part_names };
         write_checkpoint(Target::new(&self.path, self.replace), &checkpoint)?;
         self.replace = true;
         Ok(())
@@ -120,6 +125,7 @@ pub fn write_checkpoint<'p>(target: impl Into<Target<'p>>, checkpoint: &Checkpoi
         zip.text("metadata", &metadata.to_string())?;
         zip.names("number_names", &names)?;
         zip.numbers("numbers", &numbers)?;
+        checkpoint.part_names.as_ref().map_or(Ok(()), |names| zip.names("part_names", names))?;
         state.arrays.iter().try_for_each(|(name, array)| zip.matrix(&format!("{ARRAY}{name}"), array))
     })
 }
@@ -168,10 +174,13 @@ fn read(path: &Path) -> Result<Checkpoint, Fault> {
         numbers: names.into_iter().zip(numbers).collect(),
         arrays,
     };
-    Ok(Checkpoint {
+    let mut checkpoint = Checkpoint {
         state,
         shape: (count(&metadata["shape"][0])?, count(&metadata["shape"][1])?),
         fingerprint: metadata["fingerprint"].as_str().unwrap_or_default().to_owned(),
         given: count(&metadata["given"])?,
-    })
+        part_names: None,
+    };
+    checkpoint.part_names = archive.names_of("part_names", checkpoint.rank())?;
+    Ok(checkpoint)
 }

@@ -37,6 +37,11 @@ impl<'a> Piece<'a> {
     }
 }
 
+/// Whether the text begins with the byte order mark of UTF-16, or with a letter in two bytes.
+fn is_utf_16(text: &[u8]) -> bool {
+    matches!(text, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [1..=0x7f, 0, ..] | [0, 1..=0x7f, ..])
+}
+
 /// The line without the characters that end it.
 pub(crate) fn without_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -45,7 +50,13 @@ pub(crate) fn without_end(line: &[u8]) -> &[u8] {
 
 impl<'a> Lines<'a> {
     pub(crate) fn of(source: &'a Source) -> Result<Self, Fault> {
-        Ok(Self { input: source.stream()?.input, line: Vec::new(), number: 0 })
+        let mut input = source.stream()?.input;
+        if is_utf_16(input.fill_buf()?) {
+            return Err(Fault::content(
+                "the text is in UTF-16: save it in UTF-8, or convert it with iconv -f UTF-16 -t UTF-8",
+            ));
+        }
+        Ok(Self { input, line: Vec::new(), number: 0 })
     }
 
     /// The next line, without its end, and its number from 1. An initial byte order mark is dropped.

@@ -254,7 +254,7 @@ fn entry(line: &[u8], preamble: &Preamble) -> Option<(usize, usize, f64)> {
     let mut words = Words(line);
     let i = number::whole(words.next()?)?.checked_sub(1)?;
     let j = number::whole(words.next()?)?.checked_sub(1)?;
-    let value = if preamble.field == "pattern" { 1.0 } else { number::real(words.next()?)? };
+    let value = if preamble.field == "pattern" { 1.0 } else { number::entry(words.next()?)? };
     let whole_line = words.next().is_none();
     (whole_line && i < preamble.rows && j < preamble.cols).then_some((i as usize, j as usize, value))
 }
@@ -275,6 +275,9 @@ fn explain(line: &[u8], preamble: &Preamble) -> String {
         }
         if i > rows || j > cols {
             return format!("entry ({i}, {j}) is outside the {rows} × {cols} matrix of the size line");
+        }
+        if let Some(value) = words.get(2).filter(|value| number::vanishes(value)) {
+            return number::too_small(value);
         }
     }
     format!("{} is not an entry: it must hold {right}", quoted(line))
@@ -299,9 +302,10 @@ fn dense<T: Scalar>(source: &Source, preamble: &Preamble) -> Result<Mat<T>, Faul
             continue;
         }
         for word in Words(line) {
-            let Some(value) = number::real(word) else {
-                let what = format!("{} is not a number: correct it", quoted(word));
-                return Err(Fault::line(number, what));
+            let Some(value) = number::entry(word) else {
+                let other = || format!("{} is not a number: correct it", quoted(word));
+                let small = number::vanishes(word).then(|| number::too_small(word));
+                return Err(Fault::line(number, small.unwrap_or_else(other)));
             };
             if seen == preamble.stored {
                 return Err(preamble.too_many(number));

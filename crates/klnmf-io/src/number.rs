@@ -1,5 +1,6 @@
 //! Numbers in text, and numbers in another precision.
 
+use crate::error::quoted;
 use klnmf::Scalar;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,6 +36,24 @@ pub(crate) fn real(text: &[u8]) -> Option<f64> {
         Some((number, length)) if length == text.len() => Some(number),
         _ => std::str::from_utf8(text).ok()?.parse().ok(),
     }
+}
+
+/// Whether the text is a number that is not 0, but too small for f64 to hold.
+pub(crate) fn vanishes(text: &[u8]) -> bool {
+    let digits = text.split(|byte| matches!(byte, b'e' | b'E')).next().unwrap_or_default();
+    digits.iter().any(|byte| (b'1'..=b'9').contains(byte)) && real(text) == Some(0.0)
+}
+
+/// The error for a number that [`vanishes`].
+pub(crate) fn too_small(text: &[u8]) -> String {
+    let advice = "write 0, or multiply all numbers by a constant";
+    format!("{} is too small for f64 and would become 0: {advice}", quoted(text))
+}
+
+/// [`real`] for an entry of a matrix: not a number that [`vanishes`].
+pub(crate) fn entry(text: &[u8]) -> Option<f64> {
+    // Hardly any number is 0 and looks different, so the text is rarely looked at twice.
+    real(text).filter(|x| *x != 0.0 || !vanishes(text))
 }
 
 /// The number at the start of the text and its length, if it has no sign and at most fifteen digits, with or

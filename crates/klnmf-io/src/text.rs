@@ -157,7 +157,7 @@ impl Shape {
         if self.named && count == 0 {
             block.names.push(name(cell));
         } else {
-            let value = number::real(cell);
+            let value = number::entry(cell);
             let wrong = || (count as u64 + 1, not_a_number(cell, self.separator));
             block.numbers.push(rounded(value.ok_or_else(wrong)?));
         }
@@ -320,6 +320,8 @@ fn not_a_number(cell: &[u8], separator: Separator) -> String {
     let shown = quoted(cell);
     if cell.is_empty() {
         "the cell is empty: write 0 if you mean 0".into()
+    } else if number::vanishes(cell) {
+        number::too_small(cell)
     } else if has_decimal_comma(cell) {
         let (_, after) = cell.split_at(cell.iter().position(|byte| *byte == b',').map_or(0, |at| at + 1));
         match after.len() == 3 && after.iter().all(u8::is_ascii_digit) {

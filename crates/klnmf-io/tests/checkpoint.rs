@@ -26,7 +26,13 @@ fn checkpoint(v: &Mat<f64>, settings: &Settings, rounds: usize) -> Checkpoint {
     let (w, h) = problem.init(3, settings).unwrap();
     let mut run = problem.run(w, h, settings).unwrap();
     (0..rounds).for_each(|_| run.advance());
-    Checkpoint { state: run.state(), shape: (v.rows(), v.cols()), fingerprint: of(v), given: 2 }
+    Checkpoint {
+        state: run.state(),
+        shape: (v.rows(), v.cols()),
+        fingerprint: of(v),
+        given: 2,
+        part_names: Some(["wind", "rain", "snow"].map(String::from).to_vec()),
+    }
 }
 
 /// Infinities, which states have before the first round, and all bits of every solver survive the file.

@@ -108,6 +108,16 @@ fn entries() {
     assert_eq!(refused("a.mtx", array.as_bytes()), "a.mtx, line 5: \"x\" is not a number: correct it");
 }
 
+/// A number that is not 0 is not read as 0.
+#[test]
+fn vanishing_numbers() {
+    let what =
+        "\"1e-400\" is too small for f64 and would become 0: write 0, or multiply all numbers by a constant";
+    assert_eq!(general("2 2 2\n1 1 3\n2 2 1e-400\n"), format!("a.mtx, line 4: {what}"));
+    let array = "%%MatrixMarket matrix array real general\n1 2\n1\n1e-400\n";
+    assert_eq!(refused("a.mtx", array.as_bytes()), format!("a.mtx, line 4: {what}"));
+}
+
 #[test]
 fn cut_short() {
     let good = fs::read(fixture("sparse.mtx")).unwrap();

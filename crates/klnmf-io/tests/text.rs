@@ -168,6 +168,50 @@ fn refusals() {
     assert!(refused("a.csv", long.as_bytes()).len() < 200);
 }
 
+/// A number that is not 0 is not read as 0.
+#[test]
+fn vanishing_numbers() {
+    for (name, text, place) in [
+        ("a.csv", "1,2\n3,1e-400\n", ", line 2, column 2: \"1e-400\""),
+        ("a.csv", "x,y\n\"2.5e-999\",2\n", ", line 2, column 1: \"2.5e-999\""),
+        ("a.csv", "1e-400,1e-400\n1,2\n", ", line 1, column 1: \"1e-400\""),
+        ("a.tsv", "gene\tx\na\t-1E-400\n", ", line 2, column 2: \"-1E-400\""),
+    ] {
+        let what = "is too small for f64 and would become 0: write 0, or multiply all numbers by a constant";
+        assert_eq!(refused(name, text.as_bytes()), format!("{name}{place} {what}"));
+    }
+    let smallest = dense(table("a.csv", "0e-400,1e-310\n-0.0,5e-324\n"));
+    assert_eq!(smallest, Mat::from_rows(&[&[0.0, 1e-310], &[0.0, 5e-324]]));
+    // A name may look like any number.
+    assert_eq!(table("a.csv", ",x\n1e-400,2\n").row_names, names(&["1e-400"]));
+}
+
+/// Spreadsheets save "Unicode text" in UTF-16.
+#[test]
+fn other_encodings_are_named() {
+    let text = "gene,x\na,1\n";
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for (mark, units) in [(&b"\xff\xfe"[..], &little), (b"\xfe\xff", &big), (b"", &little), (b"", &big)] {
+        let bytes = [mark, units].concat();
+        for (name, bytes) in [("a.csv", bytes.clone()), ("a.tsv.gz", gzip(&bytes)), ("a.mtx", bytes)] {
+            let what = "the text is in UTF-16: save it in UTF-8, or convert it with iconv -f UTF-16 -t UTF-8";
+            assert_eq!(refused(name, &bytes), format!("{name}: {what}"));
+        }
+    }
+}
+
+/// A small file can hold one endless line: it must not fill the memory with its cells.
+#[test]
+fn endless_lines() {
+    let what =
+        "the line has more than 16777216 cells: check the line ends, or save the matrix as .npy or .npz";
+    for (line, before) in [(1, ""), (2, "x,y\n")] {
+        let packed = gzip(format!("{before}{}", "0,".repeat(17 << 20)).as_bytes());
+        assert_eq!(refused("a.csv.gz", &packed), format!("a.csv.gz, line {line}: {what}"));
+    }
+}
+
 #[test]
 fn cut_gzip() {
     let packed = gzip(b"1,2\n3,4\n");

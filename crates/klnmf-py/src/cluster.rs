@@ -168,7 +168,7 @@ impl Saver<'_> {
         run.check().map_err(from_library)?;
         if let Some(path) = path.as_ref().filter(|_| self.object.writes) {
             let (shape, fingerprint) = (self.object.facts.shape, self.object.fingerprint::<T>());
-            let checkpoint = Checkpoint { state: state.clone(), shape, fingerprint, given };
+            let checkpoint = Checkpoint { state: state.clone(), shape, fingerprint, given, part_names: None };
             if let Err(why) = klnmf_io::write_checkpoint(Target::new(path, true), &checkpoint) {
                 // The run is worth more than its checkpoint.
                 warn(&format!("the state of the run is not saved: {why}"))?;

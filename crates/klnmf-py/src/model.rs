@@ -45,12 +45,14 @@ pub enum Start<'py> {
 /// The file of the checkpoint, the file to continue from, seconds between two writes.
 type Files = (Option<PathBuf>, Option<PathBuf>, f64);
 
-/// W, H, the facts, the trace, the status, the starts, why there is no checkpoint, the hash of V.
+/// W, H, the facts, the trace, the status, the starts, why there is no checkpoint, the hash of V, the names of
+/// the parts.
 #[pyfunction]
 pub fn factorize<'py>(
     py: Python<'py>,
     v: &Bound<'py, PyAny>,
     start: Option<Start<'py>>,
+    names: Option<Vec<String>>,
     files: Files,
     solver: &str,
     mixed: Option<bool>,
@@ -89,8 +91,8 @@ pub fn factorize<'py>(
         rho,
     };
     match Data::of(v)? {
-        Data::Single(v) => factorize_in(py, v, start, files, &settings, &stop, callback),
-        Data::Double(v) => factorize_in(py, v, start, files, &settings, &stop, callback),
+        Data::Single(v) => factorize_in(py, v, (start, names), files, &settings, &stop, callback),
+        Data::Double(v) => factorize_in(py, v, (start, names), files, &settings, &stop, callback),
     }
 }
 
@@ -165,7 +167,7 @@ impl Keeper {
 fn factorize_in<'py, T: Element + Scalar>(
     py: Python<'py>,
     v: Lent<'py, T>,
-    start: Option<Start<'py>>,
+    (start, names): (Option<Start<'py>>, Option<Vec<String>>),
     (checkpoint, resume, every): Files,
     settings: &Settings,
     stop: &Stop,
@@ -173,6 +175,8 @@ fn factorize_in<'py, T: Element + Scalar>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     settings.validate().map_err(from_library)?;
     let begin = Begin::new(start, resume.as_deref())?;
+    let names = if let Begin::State(stored, _) = &begin { stored.part_names.clone() } else { names };
+    let part_names = names.clone();
     let every = duration("every", Some(every))?.unwrap_or_default();
     let path = checkpoint.or_else(|| resume.clone());
     let replace = path == resume;
@@ -190,7 +194,16 @@ fn factorize_in<'py, T: Element + Scalar>(
                 let begun = Instant::now();
                 let (run, given) = begin.run(&problem, settings)?;
                 let last = Instant::now();
-                let saver = path.map(|path| Saver { path, every, shape, fingerprint, given, replace, last });
+                let saver = path.map(|path| Saver {
+                    path,
+                    every,
+                    shape,
+                    fingerprint,
+                    given,
+                    part_names,
+                    replace,
+                    last,
+                });
                 let mut keeper = Keeper { saver, failure: None };
                 let first = run.sort_from(given).to_end_with(|run| {
                     let end = run.ended().is_some();
@@ -223,7 +236,7 @@ fn factorize_in<'py, T: Element + Scalar>(
     let starts: Vec<(u64, usize, f64, bool)> =
         found.starts.iter().map(|s| (s.seed, s.iterations, s.divergence, s.finished)).collect();
     let (w, h) = (array(py, found.w)?, array(py, found.h)?);
-    (w, h, info, trace, status, starts, failure, hash).into_pyobject(py)
+    (w, h, info, trace, status, starts, failure, hash, names).into_pyobject(py)
 }
 
 /// The start W, H.

@@ -99,6 +99,26 @@ def test_rows_with_unknown_features_have_an_infinite_divergence(X):
     np.testing.assert_array_equal(np.isinf(found.divergences), rows)
 
 
+def test_score_leaves_out_unknown_features(X):
+    seen, known = X.copy(), np.arange(60) != 7
+    seen[:, 7] = 0
+    model = KLNMF(3, random_state=0).fit(seen)
+    with pytest.warns(UserWarning, match="in no component .* left out"):
+        score = model.score(X)
+    assert score == pytest.approx(KLNMF(3, random_state=0).fit(X[:, known]).score(X[:, known]), rel=1e-2)
+    assert score == pytest.approx(model.score(seen), rel=1e-6)
+
+
+def test_search_compares_fits_that_lack_a_feature(X):
+    rare = X.copy()
+    rare[1:, 7], rare[0, 7] = 0, 5
+    search = GridSearchCV(KLNMF(random_state=0), {"n_components": [1, 3]}, cv=3)
+    with pytest.warns(UserWarning, match="in no component"):
+        search.fit(rare)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_params_ == {"n_components": 3}
+
+
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_documents_with_unknown_words_are_impossible(X, kind):
     seen, rows = X.copy(), X[:, 7] > 0

@@ -96,6 +96,16 @@ def test_features_are_matched_by_name_in_any_order(V, kind):
         np.testing.assert_array_equal(found.W[0], model.W[FEATURES.tolist().index(shuffled.index[0])])
 
 
+def test_matches_carry_the_labels_of_parts(V):
+    model = klnmf.factorize(V, 2, max_iter=20)
+    known = model.to_frames()[0].set_axis(["wind", "rain"], axis=1).iloc[::-1, ::-1]
+    found = klnmf.match(known, model)
+    assert [pair[:2] for pair in found] == [(0, 1), (1, 0)]
+    assert [(pair.first_part, pair.second_part) for pair in found] == [("rain", None), ("wind", None)]
+    named = klnmf.decompose(V, known)
+    assert [pair.second_part for pair in klnmf.match(model, named)] == ["wind", "rain"]
+
+
 def test_topics_are_matched_by_word(V):
     counts = V.T
     topics = klnmf.topics(counts, 3, max_iter=30)

@@ -44,6 +44,15 @@ def test_every_solver_goes_on_to_the_same_bits(solver, counts, tmp_path):
         assert same(again, whole) and len(again.trace) <= 1
 
 
+def test_the_names_of_parts_go_on(counts, tmp_path):
+    W, H = klnmf.factorize(counts, 2, max_iter=5).to_frames()
+    init, path = (W.set_axis(["wind", "rain"], axis=1), H), tmp_path / "c.npz"
+    for settings in ({"init": init, "checkpoint": path, "max_iter": 3}, {"resume": path, "max_iter": 6}):
+        model = klnmf.factorize(counts, **settings, tol=0)
+        assert model.parts.tolist() == ["wind", "rain"]
+        assert model.to_frames()[1].index.tolist() == ["wind", "rain"]
+
+
 def test_a_killed_process_goes_on(counts, tmp_path):
     np.save(tmp_path / "v.npy", counts)
     code = (

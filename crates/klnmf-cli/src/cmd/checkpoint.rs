@@ -82,11 +82,12 @@ impl Checkpoints {
         shape: (usize, usize),
         fingerprint: String,
         given: usize,
+        part_names: Option<Vec<String>>,
         force: bool,
     ) -> Option<Saver> {
         let (path, every, last) = (self.file()?.to_owned(), self.every, Instant::now());
         let replace = force || self.resume.as_ref() == Some(&path);
-        Some(Saver { path, every, last, shape, fingerprint, given, replace })
+        Some(Saver { path, every, last, shape, fingerprint, given, part_names, replace })
     }
 }
 

@@ -107,12 +107,13 @@ pub struct Factorize {
     output: Output,
 }
 
-/// V, prepared, and the factors to start from, of which so many parts are given. A run that is resumed needs
-/// no factors.
+/// V, prepared, and the factors to start from, of which so many parts are given, with their names. A run that
+/// is resumed needs no factors.
 struct Start<'v, T: Scalar> {
     problem: Problem<'v, T>,
     factors: Option<(Mat<T>, Mat<T>)>,
     given: usize,
+    names: Option<Vec<String>>,
 }
 
 impl Factorize {
@@ -151,7 +152,7 @@ impl Factorize {
         if let Some(stored) = &stored {
             self.checkpoints.check(stored, shape, &fingerprint, self.rank)?;
         }
-        let Start { problem, factors, given } = self.start(&source, &settings, stored.as_ref())?;
+        let Start { problem, factors, given, names } = self.start(&source, &settings, stored.as_ref())?;
         if let Some((_, h)) = &factors {
             note_rank(&self.output, shape, h.rows());
         }
@@ -164,7 +165,7 @@ impl Factorize {
             (None, None) => unreachable!("a start has factors or a state"),
         };
         let run = input::about_table(&self.data, &source.table, run)?.sort_from(given);
-        let mut saver = self.checkpoints.saver(shape, fingerprint, given, self.force);
+        let mut saver = self.checkpoints.saver(shape, fingerprint, given, names.clone(), self.force);
         interrupt::something_to_save();
         let solution = run.to_end_with(|run| {
             if run.shows() {
@@ -202,7 +203,7 @@ impl Factorize {
         let mut facts = self.facts(&solution, v);
         facts.insert("data_hash".into(), json!(hash));
         facts.insert("nnz".into(), json!(source.nnz()));
-        self.write(&source.table, &solution, &trace, &facts, command)?;
+        self.write(&source.table, names, &solution, &trace, &facts, command)?;
         facts.insert("command".into(), json!(command));
         self.tell(&solution, v, source.is_sparse(), facts)?;
         Ok(if solution.status == Status::Stopped {
@@ -256,7 +257,8 @@ impl Factorize {
         let v = source.table.matrix.view();
         let prepare = || input::about(&self.data, source.problem(&self.data));
         if let Some(stored) = stored {
-            return Ok(Start { problem: prepare()?, factors: None, given: stored.given });
+            let (given, names) = (stored.given, stored.part_names.clone());
+            return Ok(Start { problem: prepare()?, factors: None, given, names });
         }
         let given = match self.init.as_deref() {
             None | Some("random" | "nndsvd") => {
@@ -264,10 +266,11 @@ impl Factorize {
                 let problem = prepare()?;
                 let stop = Settings { stop: Some(interrupt::flag()), ..settings.clone() };
                 let factors = Some(input::about(&self.data, problem.init(rank, &stop))?);
-                return Ok(Start { problem, factors, given: 0 });
+                return Ok(Start { problem, factors, given: 0, names: None });
             }
             Some(given) => given,
         };
+        let mut names = None;
         let (w, h) = match given.split_once(',') {
             Some((w, h)) => {
                 (klnmf_io::read_dense(Path::new(w.trim()))?, klnmf_io::read_dense(Path::new(h.trim()))?)
@@ -275,6 +278,8 @@ impl Factorize {
             None if given.ends_with(".npz") => {
                 let model = klnmf_io::read_model::<T>(Path::new(given))?;
                 input::same_names(given, &model.row_names, &source.table.row_names)?;
+                // New parts have no names, and then none has.
+                names = model.part_names.filter(|names| self.rank.is_none_or(|rank| rank == names.len()));
                 (model.w, model.h)
             }
             None => bail!("--init {given}: give random, nndsvd, a model.npz, or two files as W0.npy,H0.npy"),
@@ -291,7 +296,7 @@ impl Factorize {
             Some(rank) if rank > old => klnmf::grow(&w, &h, rank, self.seed)?,
             _ => (w, h),
         };
-        Ok(Start { problem: prepare()?, factors: Some((w, h)), given: old })
+        Ok(Start { problem: prepare()?, factors: Some((w, h)), given: old, names })
     }
 
     fn out(&self) -> PathBuf {
@@ -322,6 +327,7 @@ impl Factorize {
     fn write<T: Scalar>(
         &self,
         table: &Table<T>,
+        part_names: Option<Vec<String>>,
         solution: &Solution<T>,
         trace: &[Info],
         facts: &Map<String, Value>,
@@ -341,12 +347,13 @@ impl Factorize {
             ),
             row_names: rows.clone(),
             col_names: cols.clone(),
-            part_names: None,
+            part_names,
             columns: Vec::new(),
         };
         klnmf_io::write_model(self.target(&self.out()), &model)?;
         if let Some(prefix) = &self.csv {
-            let parts: Vec<String> = (0..solution.h.rows()).map(outputs::part).collect();
+            let numbered = || (0..solution.h.rows()).map(outputs::part).collect();
+            let parts = model.part_names.clone().unwrap_or_else(numbered);
             let [w_name, h_name] = outputs::csv_names(prefix);
             klnmf_io::write_csv(self.target(&w_name), &solution.w, rows.as_deref(), Some(&parts))?;
             klnmf_io::write_csv(self.target(&h_name), &solution.h, Some(&parts), cols.as_deref())?;

@@ -22,9 +22,11 @@ pub use klnmf::thread_count;
 
 use crate::names::Names;
 use crate::{command_line, disk, summary};
+use anyhow::Context;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -77,7 +79,10 @@ enum Verb {
 /// line that cannot be parsed ends the program.
 pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<ExitCode> {
     let mut program = Cli::command();
-    let matches = program.try_get_matches_from_mut(words).unwrap_or_else(|why| why.exit());
+    let matches = match program.try_get_matches_from_mut(words) {
+        Ok(matches) => matches,
+        Err(why) => return help(&why),
+    };
     let command = command_line::record(&program, &matches);
     let Some(verb) = Cli::from_arg_matches(&matches).unwrap_or_else(|why| why.exit()).verb else {
         summary::print(&format!("klnmf factors a non-negative matrix into parts and weights. {FIRST}\n"))?;
@@ -98,6 +103,17 @@ pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyh
         Verb::Completions(verb) => verb.run(program),
         Verb::Man(verb) => verb.run(program),
     }
+}
+
+/// Prints the help or the version, which clap returns as an error. A usage error ends the program. Clap itself
+/// ignores that standard output cannot be written.
+fn help(found: &clap::Error) -> anyhow::Result<ExitCode> {
+    if found.use_stderr() {
+        found.exit();
+    }
+    let printed = found.print().and_then(|()| std::io::stdout().flush());
+    printed.context("cannot print the help")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The data and how to read them: the same for every verb that reads V.
@@ -204,7 +220,6 @@ impl Output {
 
 /// Prints a line on standard error, which may be closed.
 pub fn complain(text: &str) {
-    use std::io::Write;
     let _ = writeln!(std::io::stderr(), "klnmf: {text}");
 }
 

@@ -29,7 +29,7 @@ from klnmf._data import (
 from klnmf._data import threads as thread_count
 from klnmf._decomposer import solve
 from klnmf._files import call_of, checkpoint_files
-from klnmf._labels import Labelled, dictionary, labelled, located, matched
+from klnmf._labels import Labelled, dictionary, labelled, located, matched, texts
 from klnmf._memory import check_memory
 from klnmf._progress import watching
 from klnmf._results import Certificate, Decomposition, Info, Result, Start
@@ -169,9 +169,10 @@ def factorize(
 
     make = partial(Info, update=update)
     with located(features, samples), watching(make, callback, progress, max_iter, say) as hear:
-        W, H, facts, trace, status, ends, failure, data = _klnmf.factorize(
+        W, H, facts, trace, status, ends, failure, data, stored = _klnmf.factorize(
             V,
             start,
+            texts(names),
             files,
             word("solver", solver),
             mixed,
@@ -187,11 +188,11 @@ def factorize(
             starts,
             hear,
         )
+    names = names if resume is None else stored and np.array(stored)
     if failure:
         warn(f"cannot write the checkpoint, the run continues: {failure}", RuntimeWarning)
     about = {"call": call, "seed": seed, "solver": solver, "tol": tol, "data_hash": data}
-    trace = np.array(trace, TRACE)
-    ends = tuple(Start(*end) for end in ends)
+    trace, ends = np.array(trace, TRACE), tuple(Start(*end) for end in ends)
     return Result(W, H, make(*facts), trace, status, features, samples, names, about, ends)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from klnmf import _klnmf
 from klnmf._data import number
+from klnmf._labels import texts
 
 # The program's words for a status.
 _STATUS = {"iteration limit": "iteration_limit", "time limit": "time_limit", "stopped": "interrupted"}
@@ -43,7 +44,7 @@ class Saved:
         """
         path = new_file(path, overwrite)
         W, H, labels, facts, columns = self._model()
-        names = tuple(None if each is None else [str(label) for label in each] for each in labels)
+        names = tuple(texts(each) for each in labels)
         text = json.dumps(_plain({**self.metadata, **facts}), ensure_ascii=False)
         numbers = [(name, np.asarray(column, float).tolist()) for name, column in columns.items()]
         _klnmf.write_model(path, overwrite, W, H, text, names, numbers)

@@ -33,6 +33,7 @@ def solvers() -> list[tuple[str, str]]: ...
 def factorize(
     v: Any,
     start: tuple[int, str, int] | tuple[NDArray, NDArray] | None,
+    names: list[str] | None,
     files: tuple[str | None, str | None, float],
     solver: str,
     mixed: bool | None,
@@ -48,7 +49,15 @@ def factorize(
     starts: int,
     callback: Callable[..., bool] | None,
 ) -> tuple[
-    NDArray, NDArray, _Facts, list[_Numbers], str, list[tuple[int, int, float, bool]], str | None, str
+    NDArray,
+    NDArray,
+    _Facts,
+    list[_Numbers],
+    str,
+    list[tuple[int, int, float, bool]],
+    str | None,
+    str,
+    list[str] | None,
 ]: ...
 def init(v: Any, rank: int, how: str, seed: int, threads: int) -> tuple[NDArray, NDArray]: ...
 def certificate(v: Any, w: NDArray, h: NDArray, threads: int) -> tuple[float, float, float]: ...

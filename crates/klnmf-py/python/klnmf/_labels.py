@@ -41,6 +41,11 @@ def labelled(V: Any) -> Labelled:
     return Labelled(_numbers(V), V.index.to_numpy(), V.columns.to_numpy())
 
 
+def texts(labels: Labels) -> list[str] | None:
+    """Labels as they are written to files."""
+    return None if labels is None else [str(label) for label in labels]
+
+
 def row_labels(X: Any) -> Labels:
     """The labels of the rows of a data frame; None for everything else."""
     return X.index.to_numpy() if is_a(X, "pandas", "DataFrame") else None

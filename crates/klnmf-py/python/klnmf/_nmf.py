@@ -240,7 +240,7 @@ class KLNMF(Factors):
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return self._decompose(X).H.T.astype(X.dtype, copy=False)
+        return self._decompose(X)[0].H.T.astype(X.dtype, copy=False)
 
     def decompose(self, X: Any) -> Decomposition:
         """As `transform`, with gaps: the weights are `H.T`, and `gaps` holds the optimality gap of every row.
@@ -258,8 +258,9 @@ class KLNMF(Factors):
         Decomposition
         """
         check_is_fitted(self)
-        found = self._decompose(self._validate(X, reset=False))
-        return replace(found, W=self.components_.T, **self._labels(X))
+        found, beyond = self._decompose(self._validate(X, reset=False))
+        divergences = np.where(beyond, np.inf, found.divergences)
+        return replace(found, divergences=divergences, W=self.components_.T, **self._labels(X))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the divergence of X per sample, with the best weights for the components: higher is better.
@@ -267,6 +268,10 @@ class KLNMF(Factors):
         The weights are those of `transform`, so they are fitted to X itself, and more components rarely score
         worse, even on samples that were held out. `klnmf.rank` chooses their number by counts that were held
         out instead.
+
+        Features that X has and no component has are left out, with a warning, because their divergence is
+        infinite. These are the features that the data of `fit` lacked, as a fold of a cross-validation can.
+        Fits of the same data leave out the same features, so their scores can be compared.
 
         Parameters
         ----------
@@ -279,9 +284,11 @@ class KLNMF(Factors):
         -------
         float
         """
-        return -float(self.decompose(X).divergences.mean())
+        check_is_fitted(self)
+        return -float(self._decompose(self._validate(X, reset=False))[0].divergences.mean())
 
-    def _decompose(self, X: Any) -> Decomposition:
+    def _decompose(self, X: Any) -> tuple[Decomposition, NDArray[np.bool_]]:
+        """The weights for the features that components have, and the rows that have others."""
         limits: dict[str, Any] = {
             "tol": number("transform_tol", self.transform_tol),
             "max_iter": count("transform_max_iter", self.transform_max_iter),
@@ -293,7 +300,7 @@ class KLNMF(Factors):
         else:
             found = decompose(X.T, components.T, threads=self.threads, n_jobs=self.n_jobs, **limits)
         warn_of_rows(found.unconverged, len(found.gaps), self.transform_tol)
-        return replace(found, divergences=np.where(beyond, np.inf, found.divergences))
+        return found, beyond
 
     def _rank(self, X: Any, H: Any) -> int:
         given = np.shape(H)[0] if self.init == "custom" and H is not None else None

@@ -46,6 +46,10 @@ class Match(NamedTuple):
     """The number of the part in the second model, from 0."""
     cosine: float
     """Their cosine, from 0 to 1."""
+    first_part: Any = None
+    """The label of the part in the first model, if it has one."""
+    second_part: Any = None
+    """The label of the part in the second model, if it has one."""
 
 
 class Dispersion(NamedTuple):
@@ -288,7 +292,7 @@ def match(A: ArrayLike, B: ArrayLike) -> list[Match]:
     Returns
     -------
     list of Match
-        In the order of the parts of A.
+        In the order of the parts of A, with the labels of parts that have labels.
 
     Examples
     --------
@@ -299,7 +303,11 @@ def match(A: ArrayLike, B: ArrayLike) -> list[Match]:
     known = dictionary(A)
     other = matched(known.rows, dictionary(B), 0, "A", "B", warns=True)
     first, second = factor("A", known.matrix, np.float64), factor("B", other.matrix, np.float64)
-    return [Match(*pair) for pair in _klnmf.match_parts(first, second)]
+    ours, theirs = known.columns, other.columns
+    return [
+        Match(a, b, cosine, None if ours is None else ours[a], None if theirs is None else theirs[b])
+        for a, b, cosine in _klnmf.match_parts(first, second)
+    ]
 
 
 def _compared(function: Callable[..., Any], V: Any, given: tuple, how: tuple, client: Client | None) -> Any:
