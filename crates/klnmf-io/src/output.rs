@@ -62,6 +62,11 @@ pub fn atomically<'p>(
     file.keep()
 }
 
+/// Writes a text completely or not at all.
+pub fn write_text<'p>(target: impl Into<Target<'p>>, text: &str) -> Result<(), Error> {
+    atomically(target, |out| out.write_all(text.as_bytes()))
+}
+
 /// A file that is filled over time and gets its name when it is complete and [kept](NewFile::keep). This is
 /// [`atomically`] for content that arrives in pieces. If it is dropped before that, nothing remains.
 pub struct NewFile {

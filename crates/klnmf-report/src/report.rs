@@ -6,7 +6,6 @@ use klnmf::{Info, Scalar, Solution};
 use klnmf_io::{Table, Target};
 use minijinja::context;
 use serde_json::{Map, Value};
-use std::io::Write;
 use std::path::Path;
 
 /// The content of a report.
@@ -36,8 +35,7 @@ impl<T: Scalar> Report<'_, T> {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, target: Target<'_>) -> anyhow::Result<()> {
-        let page = self.page()?;
-        Ok(klnmf_io::atomically(target, |out| out.write_all(page.as_bytes()))?)
+        Ok(klnmf_io::write_text(target, &self.page()?)?)
     }
 
     fn page(&self) -> anyhow::Result<String> {

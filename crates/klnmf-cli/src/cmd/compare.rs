@@ -11,7 +11,6 @@ use klnmf_report::html;
 use minijinja::context;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -72,11 +71,10 @@ impl Compare {
         let (pairs, table) = (match_parts(&a.w, &b.w)?, cosines(&a.w, &b.w)?);
         if let Some(path) = &self.report {
             let page = self.page([&a, &b], &table, &pairs)?;
-            klnmf_io::atomically(Target::new(path, self.force), |out| out.write_all(page.as_bytes()))?;
+            klnmf_io::write_text(Target::new(path, self.force), &page)?;
         }
         if let Some(path) = &self.csv {
-            let table = csv(&a, &b, &pairs);
-            klnmf_io::atomically(Target::new(path, self.force), |out| out.write_all(table.as_bytes()))?;
+            klnmf_io::write_text(Target::new(path, self.force), &csv(&a, &b, &pairs))?;
         }
         self.output.print(facts(&a, &b, &pairs), |_| self.text(&a, &b, &table, &pairs))?;
         Ok(ExitCode::SUCCESS)

@@ -9,7 +9,6 @@ use klnmf_report::picture::Grid;
 use minijinja::{Environment, Value as Jinja, context};
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -158,8 +157,7 @@ impl Demo {
         let relative = found.gaps.iter().zip(catalogues.new.col_sums()).map(|(gap, sum)| gap / sum);
         let largest = relative.fold(0.0, f64::max);
         let path = self.out.join("index.html");
-        let html = found.page(catalogues, ran, largest)?;
-        klnmf_io::atomically(&path, |out| out.write_all(html.as_bytes()))?;
+        klnmf_io::write_text(&path, &found.page(catalogues, ran, largest)?)?;
         let [signatures, auto, fpa] = [&found.signatures, &found.by_auto, &found.by_fpa].map(|m| alike(m));
         if self.json {
             let commands: Vec<_> =

@@ -10,7 +10,6 @@ use clap::Args;
 use klnmf_io::{Model, Table};
 use klnmf_select::ConsensusSettings;
 use serde_json::{Map, Value, json};
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -85,8 +84,7 @@ impl Join {
         };
         let facts = self.facts(&found, (v.rows(), v.cols()));
         write(&path, &table, &found, &facts, command)?;
-        let page = page::page(&self.data.path, &found)?;
-        klnmf_io::atomically(path.join("index.html").as_path(), |out| out.write_all(page.as_bytes()))?;
+        klnmf_io::write_text(&path.join("index.html"), &page::page(&self.data.path, &found)?)?;
         self.output.print(facts, |_| text(&found, &path))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -137,7 +135,7 @@ fn write(
     };
     klnmf_io::write_model(folder.join("consensus.npz").as_path(), &model)?;
     let json = format!("{}\n", Value::Object(facts.clone()));
-    Ok(klnmf_io::atomically(folder.join("consensus.json").as_path(), |out| out.write_all(json.as_bytes()))?)
+    Ok(klnmf_io::write_text(&folder.join("consensus.json"), &json)?)
 }
 
 fn text(found: &klnmf_select::Consensus, folder: &Path) -> String {

@@ -11,7 +11,6 @@ use clap::Args;
 use klnmf_io::{Model, Table};
 use klnmf_select::{Choice, Rank, RankSettings};
 use serde_json::{Map, Value, json};
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -108,9 +107,7 @@ impl Ranks {
         found: &Rank,
         facts: &Map<String, Value>,
     ) -> anyhow::Result<()> {
-        let put = |name: &str, text: String| {
-            klnmf_io::atomically(folder.join(name).as_path(), |out| out.write_all(text.as_bytes()))
-        };
+        let put = |name: &str, text: String| klnmf_io::write_text(&folder.join(name), &text);
         put("rank.csv", table::csv(found))?;
         put("rank.json", format!("{}\n", Value::Object(facts.clone())))?;
         Ok(put("index.html", page::page(&self.data.path, table, found)?)?)

@@ -5,7 +5,6 @@ use super::tables::{LAMBDA, Top, Topic, Word};
 use klnmf::TopicModel;
 use minijinja::{Environment, Value as Jinja, context};
 use serde_json::{Map, Value};
-use std::io::Write;
 use std::path::Path;
 
 /// The largest number of characters of a document that are shown.
@@ -39,7 +38,7 @@ impl Report<'_> {
             certificate => self.certificate(),
             topics,
         })?;
-        Ok(klnmf_io::atomically(path, |out| out.write_all(page.as_bytes()))?)
+        Ok(klnmf_io::write_text(path, &page)?)
     }
 
     fn number(&self, key: &str) -> Option<f64> {
