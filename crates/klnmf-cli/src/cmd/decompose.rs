@@ -124,11 +124,7 @@ impl Decompose {
         self.write(table, w, parts, &found, &facts, command)?;
         facts.insert("command".into(), json!(command));
         self.tell(&found, table, rows.is_some(), facts)?;
-        Ok(if found.status == Status::Stopped {
-            ExitCode::from(interrupt::EXIT_CODE)
-        } else {
-            ExitCode::SUCCESS
-        })
+        Ok(interrupt::exit_code(found.status == Status::Stopped))
     }
 
     fn out(&self) -> PathBuf {

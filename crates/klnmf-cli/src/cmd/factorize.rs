@@ -205,11 +205,7 @@ impl Factorize {
         self.write(&source.table, &solution, &trace, &facts, command)?;
         facts.insert("command".into(), json!(command));
         self.tell(&solution, v, source.is_sparse(), facts)?;
-        Ok(if solution.status == Status::Stopped {
-            ExitCode::from(interrupt::EXIT_CODE)
-        } else {
-            ExitCode::SUCCESS
-        })
+        Ok(interrupt::exit_code(solution.status == Status::Stopped))
     }
 
     /// Rejects options that have no effect together.

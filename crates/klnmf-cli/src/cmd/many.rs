@@ -154,7 +154,7 @@ pub fn incomplete(output: &Output, why: Error) -> anyhow::Result<ExitCode> {
     match why {
         Error::Stopped { done, all } => {
             output.note(&format!("stopped after {done} of {all} fits; the same command continues"));
-            Ok(ExitCode::from(interrupt::EXIT_CODE))
+            Ok(interrupt::exit_code(true))
         }
         Error::Incomplete { missing, all } => {
             output.note(&format!(

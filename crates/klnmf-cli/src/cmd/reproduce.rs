@@ -187,7 +187,7 @@ impl Reproduce {
             self.say(&format!("{name}: {damage}, so the report leaves it out; name it to measure it anew"));
         }
         self.tell(&self.out.join("index.html"), &done, &shown, interrupted)?;
-        Ok(if interrupted { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+        Ok(interrupt::exit_code(interrupted))
     }
 
     /// The next state of the folder: as it is, with one more experiment. A killed run leaves it as it was

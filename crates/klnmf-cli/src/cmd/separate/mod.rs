@@ -51,7 +51,7 @@ impl Separate {
         if !material.training.is_empty() {
             known = self.learn(separator, &stft, &mut material)?;
             if known.is_none() {
-                return Ok(ExitCode::from(interrupt::EXIT_CODE));
+                return Ok(interrupt::exit_code(true));
             }
         }
 
@@ -100,7 +100,7 @@ impl Separate {
         results.write(&folder, &material.name, &told, &facts)?;
         folder.keep()?;
         self.tell(&told, facts)?;
-        Ok(if stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+        Ok(interrupt::exit_code(stopped))
     }
 
     /// The folder for the results, which must hold neither an input nor the file of --save.

@@ -228,7 +228,7 @@ impl Topics {
         }
         facts.insert("command".into(), json!(command));
         self.tell(&corpus, &top, facts)?;
-        Ok(exit_code(found.status))
+        Ok(interrupt::exit_code(found.status == Status::Stopped))
     }
 
     /// The perplexity of held-out words for topics fitted without them, and these topics as a start.
@@ -291,7 +291,7 @@ impl Topics {
         folder.keep()?;
         facts.insert("command".into(), json!(command));
         self.tell_weights(&corpus, &found, facts)?;
-        Ok(exit_code(found.status))
+        Ok(interrupt::exit_code(found.status == Status::Stopped))
     }
 
     fn facts(
@@ -353,10 +353,6 @@ fn mixed(x: &klnmf::Mat<f64>) -> klnmf::Mat<f64> {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "give a whole number ≥ 1".into())
-}
-
-fn exit_code(status: Status) -> ExitCode {
-    if status == Status::Stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS }
 }
 
 /// Bytes that topics need beside a factorisation: the counts without the held-out words, and with the
