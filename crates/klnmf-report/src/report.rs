@@ -5,7 +5,7 @@ use crate::{heat, html, parts};
 use klnmf::{Info, Scalar, Solution};
 use klnmf_io::{Table, Target};
 use minijinja::context;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::path::Path;
 
 /// The content of a report.
@@ -21,7 +21,7 @@ pub struct Report<'a, T> {
     /// The progress of the run.
     pub trace: &'a [Info],
     /// The keys and values of the JSON output.
-    pub facts: &'a Map<String, Value>,
+    pub facts: &'a Value,
 }
 
 /// The largest number of parts that are shown.
@@ -41,7 +41,7 @@ impl<T: Scalar> Report<'_, T> {
     fn page(&self) -> anyhow::Result<String> {
         let named = |(key, value): (&String, &Value)| [key.replace('_', " "), plain(value)];
         let (repeat, facts): (Vec<_>, Vec<_>) =
-            self.facts.iter().partition(|(key, _)| REPEAT.contains(&key.as_str()));
+            self.facts.as_object().into_iter().flatten().partition(|(key, _)| REPEAT.contains(&key.as_str()));
         let level = klnmf::instruction_level().unwrap_or_default().to_owned();
         let repeat = repeat.into_iter().map(named).chain([["instruction level".to_owned(), level]]);
         let order = self.order();

@@ -9,7 +9,7 @@ use klnmf::{Mat, Match, cosines, match_parts};
 use klnmf_io::Target;
 use klnmf_report::html;
 use minijinja::context;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -168,7 +168,7 @@ fn csv(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> String {
     lines.concat()
 }
 
-fn facts(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> Map<String, Value> {
+fn facts(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> Value {
     let pair = |pair: &Match| {
         let names = [a.name(pair.first), b.name(pair.second)];
         json!({ "a": pair.first, "b": pair.second, "cosine": pair.cosine, "names": names })
@@ -176,14 +176,13 @@ fn facts(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> Map<Strin
     let [only_a, only_b] = left(a, b, pairs);
     let mean = pairs.iter().map(|pair| pair.cosine).sum::<f64>() / pairs.len().max(1) as f64;
     let least = pairs.iter().map(|pair| pair.cosine).fold(1.0, f64::min);
-    let object = json!({
+    json!({
         "pairs": pairs.iter().map(pair).collect::<Vec<_>>(),
         "only_a": only_a,
         "only_b": only_b,
         "mean_cosine": mean,
         "least_cosine": least,
-    });
-    object.as_object().cloned().unwrap_or_default()
+    })
 }
 
 /// The names of parts for a picture: their own, shortened, or their numbers.

@@ -8,7 +8,7 @@ use anyhow::bail;
 use clap::Args;
 use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Solver, Status};
 use klnmf_io::{Model, Table, Target};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -120,9 +120,9 @@ impl Decompose {
         }
         self.output.tell(|| format!("writing {}", self.out().display()));
         let mut facts = self.facts(&found, table, (source.nnz(), sum), seconds);
-        facts.insert("data_hash".into(), json!(hash));
+        facts["data_hash"] = json!(hash);
         self.write(table, w, parts, &found, &facts, command)?;
-        facts.insert("command".into(), json!(command));
+        facts["command"] = json!(command);
         self.tell(&found, table, rows.is_some(), facts)?;
         Ok(interrupt::exit_code(found.status == Status::Stopped))
     }
@@ -169,10 +169,10 @@ impl Decompose {
         table: &Table<T>,
         (nnz, sum): (u64, f64),
         seconds: f64,
-    ) -> Map<String, Value> {
+    ) -> Value {
         let v = table.matrix.view();
         let gap = found.gap();
-        let object = json!({
+        json!({
             "status": summary::status(found.status),
             "iterations": found.columns.iter().map(|c| c.iterations).max().unwrap_or(0),
             "seconds": seconds,
@@ -188,8 +188,7 @@ impl Decompose {
             "unconverged": found.unconverged(),
             "simplex": self.simplex,
             "version": env!("CARGO_PKG_VERSION"),
-        });
-        object.as_object().cloned().unwrap_or_default()
+        })
     }
 
     fn write<T: Scalar>(
@@ -198,7 +197,7 @@ impl Decompose {
         w: Mat<T>,
         parts: Option<Vec<String>>,
         found: &Decomposition<T>,
-        facts: &Map<String, Value>,
+        facts: &Value,
         command: &str,
     ) -> anyhow::Result<()> {
         let column = |name: &str, f: &dyn Fn(&klnmf::ColumnInfo) -> f64| {
@@ -237,7 +236,7 @@ impl Decompose {
         found: &Decomposition<T>,
         table: &Table<T>,
         named: bool,
-        facts: Map<String, Value>,
+        facts: Value,
     ) -> anyhow::Result<()> {
         self.output.print(facts, |facts| {
             let v = table.matrix.view();

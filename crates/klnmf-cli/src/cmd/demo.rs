@@ -169,7 +169,7 @@ impl Demo {
                 "swimmers": { "true": swimmer::PARTS, "auto": auto, "warm_restart": fpa },
                 "page": path.display().to_string(),
             });
-            summary::print_json(facts.as_object().cloned().unwrap_or_default())?;
+            summary::print_json(&facts)?;
         } else {
             summary::print(&format!(
                 "signatures   {signatures} of {SIGNATURES} found in the noisy counts (cosine ≥ {ALIKE})\n\

@@ -11,7 +11,7 @@ use clap::Args;
 use klnmf::{Info, Init, Mat, Matrix, Problem, Scalar, Settings, Solution, Solver, Status};
 use klnmf_io::{Checkpoint, Model, Table, Target};
 use klnmf_report::Report;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -200,10 +200,10 @@ impl Factorize {
 
         self.output.tell(|| format!("writing {}", self.out().display()));
         let mut facts = self.facts(&solution, v);
-        facts.insert("data_hash".into(), json!(hash));
-        facts.insert("nnz".into(), json!(source.nnz()));
+        facts["data_hash"] = json!(hash);
+        facts["nnz"] = json!(source.nnz());
         self.write(&source.table, &solution, &trace, &facts, command)?;
-        facts.insert("command".into(), json!(command));
+        facts["command"] = json!(command);
         self.tell(&solution, v, source.is_sparse(), facts)?;
         Ok(interrupt::exit_code(solution.status == Status::Stopped))
     }
@@ -320,7 +320,7 @@ impl Factorize {
         table: &Table<T>,
         solution: &Solution<T>,
         trace: &[Info],
-        facts: &Map<String, Value>,
+        facts: &Value,
         command: &str,
     ) -> anyhow::Result<()> {
         let (rows, cols) = (&table.row_names, &table.col_names);
@@ -357,9 +357,9 @@ impl Factorize {
     }
 
     /// The keys and values of the JSON output.
-    fn facts<T: Scalar>(&self, solution: &Solution<T>, v: Matrix<'_, T>) -> Map<String, Value> {
+    fn facts<T: Scalar>(&self, solution: &Solution<T>, v: Matrix<'_, T>) -> Value {
         let info = &solution.info;
-        let object = json!({
+        let mut facts = json!({
             "solver": self.solver.name(),
             "status": summary::status(solution.status),
             "iterations": info.iteration,
@@ -376,9 +376,8 @@ impl Factorize {
             "seed": self.seed,
             "version": env!("CARGO_PKG_VERSION"),
         });
-        let mut facts = object.as_object().cloned().unwrap_or_default();
         if !solution.starts.is_empty() {
-            facts.insert("starts".into(), solution.starts.iter().map(told::start).collect());
+            facts["starts"] = solution.starts.iter().map(told::start).collect();
         }
         facts
     }

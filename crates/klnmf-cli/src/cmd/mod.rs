@@ -23,7 +23,7 @@ pub use klnmf::thread_count;
 use crate::names::Names;
 use crate::{command_line, disk, summary};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -173,13 +173,9 @@ pub struct Output {
 
 impl Output {
     /// Prints the facts of a verb as one JSON object, as text, or not at all.
-    pub fn print(
-        &self,
-        facts: Map<String, Value>,
-        text: impl FnOnce(&Map<String, Value>) -> String,
-    ) -> anyhow::Result<()> {
+    pub fn print(&self, facts: Value, text: impl FnOnce(&Value) -> String) -> anyhow::Result<()> {
         if self.json {
-            return summary::print_json(facts);
+            return summary::print_json(&facts);
         }
         if self.quiet {
             return Ok(());
@@ -221,13 +217,12 @@ pub fn note_rank(output: &Output, (n, m): (usize, usize), rank: usize) {
 
 /// A result as the metadata of a model: its facts without what differs between runs and machines, with the
 /// command and the settings that the facts do not hold.
-pub fn metadata(facts: &Map<String, Value>, command: &str, more: Value) -> String {
-    let mut metadata = facts.clone();
-    metadata.remove("seconds");
-    metadata.remove("threads");
-    metadata.extend(more.as_object().cloned().unwrap_or_default());
-    metadata.insert("command".into(), json!(command));
-    Value::Object(metadata).to_string()
+pub fn metadata(facts: &Value, command: &str, more: Value) -> String {
+    let all = [facts, &more].into_iter().filter_map(Value::as_object).flatten();
+    let lasting = all.filter(|(key, _)| !["seconds", "threads"].contains(&key.as_str()));
+    let mut metadata: Value = lasting.map(|(key, value)| (key.clone(), value.clone())).collect();
+    metadata["command"] = json!(command);
+    metadata.to_string()
 }
 
 /// A duration from the command line: seconds, or a number with s, m or h after it.

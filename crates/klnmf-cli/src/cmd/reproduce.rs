@@ -295,15 +295,14 @@ impl Reproduce {
                 "claims": claims,
             })
         };
-        let object = json!({
+        summary::print_json(&json!({
             "status": if interrupted { "interrupted" } else { "done" },
             "size": self.size().name(),
             "seed": self.seed,
             "threads": thread_count(self.threads),
             "experiments": done.iter().map(experiment).collect::<Vec<_>>(),
             "report": (!shown.verdicts.is_empty()).then(|| index.display().to_string()),
-        });
-        summary::print_json(object.as_object().cloned().unwrap_or_default())
+        }))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{outputs, summary};
 use clap::Args;
 use klnmf_io::{Model, Table};
 use klnmf_select::ConsensusSettings;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -96,9 +96,9 @@ impl Join {
     }
 
     /// The keys and values of the JSON output.
-    fn facts(&self, found: &klnmf_select::Consensus, (n, m): (usize, usize)) -> Map<String, Value> {
+    fn facts(&self, found: &klnmf_select::Consensus, (n, m): (usize, usize)) -> Value {
         let numbers = |values: &[f64]| values.iter().map(|x| summary::number(*x)).collect::<Vec<_>>();
-        let object = json!({
+        json!({
             "rank": found.w.cols(),
             "shape": [n, m],
             "replicates": found.fits.len(),
@@ -111,8 +111,7 @@ impl Join {
             "members": found.members.iter().map(Vec::len).collect::<Vec<_>>(),
             "cosines": numbers(&found.stability.cosines),
             "silhouettes": numbers(&found.stability.silhouettes),
-        });
-        object.as_object().cloned().unwrap_or_default()
+        })
     }
 }
 
@@ -120,7 +119,7 @@ fn write(
     folder: &Path,
     table: &Table<f64>,
     found: &klnmf_select::Consensus,
-    facts: &Map<String, Value>,
+    facts: &Value,
     command: &str,
 ) -> anyhow::Result<()> {
     let hash = klnmf_io::data_hash_text(table.matrix.view());
@@ -133,9 +132,8 @@ fn write(
         part_names: None,
         columns: vec![("gaps".into(), found.gaps.clone())],
     };
-    klnmf_io::write_model(folder.join("consensus.npz").as_path(), &model)?;
-    let json = format!("{}\n", Value::Object(facts.clone()));
-    Ok(klnmf_io::write_text(&folder.join("consensus.json"), &json)?)
+    klnmf_io::write_model(&folder.join("consensus.npz"), &model)?;
+    Ok(klnmf_io::write_text(&folder.join("consensus.json"), &format!("{facts}\n"))?)
 }
 
 fn text(found: &klnmf_select::Consensus, folder: &Path) -> String {

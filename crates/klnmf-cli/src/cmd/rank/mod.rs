@@ -10,7 +10,7 @@ use crate::out_folder::OutFolder;
 use clap::Args;
 use klnmf_io::{Model, Table};
 use klnmf_select::{Choice, Rank, RankSettings};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -87,7 +87,7 @@ impl Ranks {
             Err(why) => return incomplete(&self.output, why),
         };
         let mut facts = facts(&found, (v.rows(), v.cols()));
-        facts.insert("settings".into(), self.settings());
+        facts["settings"] = self.settings();
         write_models(&path.join("models"), &table, &found, command)?;
         self.write(&path, &table, &found, &facts)?;
         self.output.print(facts, |_| text(&found, &path, (v.rows(), v.cols())))?;
@@ -100,16 +100,10 @@ impl Ranks {
                 "bootstrap": self.many.bootstrap })
     }
 
-    fn write(
-        &self,
-        folder: &Path,
-        table: &Table<f64>,
-        found: &Rank,
-        facts: &Map<String, Value>,
-    ) -> anyhow::Result<()> {
+    fn write(&self, folder: &Path, table: &Table<f64>, found: &Rank, facts: &Value) -> anyhow::Result<()> {
         let put = |name: &str, text: String| klnmf_io::write_text(&folder.join(name), &text);
         put("rank.csv", table::csv(found))?;
-        put("rank.json", format!("{}\n", Value::Object(facts.clone())))?;
+        put("rank.json", format!("{facts}\n"))?;
         Ok(put("index.html", page::page(&self.data.path, table, found)?)?)
     }
 }
@@ -134,18 +128,18 @@ fn write_models(folder: &Path, table: &Table<f64>, found: &Rank, command: &str) 
         let metadata = metadata(&facts, command, json!({ "kind": "rank", "data_hash": hash }));
         let (row_names, col_names) = (table.row_names.clone(), table.col_names.clone());
         let model = Model { row_names, col_names, metadata, ..model };
-        klnmf_io::write_model(folder.join(file(row.rank)).as_path(), &model)?;
+        klnmf_io::write_model(&folder.join(file(row.rank)), &model)?;
     }
     Ok(())
 }
 
 /// The keys and values of the JSON output.
-fn facts(found: &Rank, (n, m): (usize, usize)) -> Map<String, Value> {
+fn facts(found: &Rank, (n, m): (usize, usize)) -> Value {
     let choice = |choice: &Choice| {
         json!({ "range": choice.range(), "best": choice.best, "smallest": choice.smallest,
                 "still_falling": choice.falling })
     };
-    let object = json!({
+    json!({
         "range": found.range(),
         "still_falling": found.choice().is_some_and(|choice| choice.falling),
         "by": if found.choice().is_some() { "held-out counts" } else { "stability" },
@@ -159,8 +153,7 @@ fn facts(found: &Rank, (n, m): (usize, usize)) -> Map<String, Value> {
         "stable": found.stable.last(),
         "stable_ranks": found.stable,
         "ranks": found.rows.iter().enumerate().map(|(at, _)| table::object(found, at)).collect::<Vec<_>>(),
-    });
-    object.as_object().cloned().unwrap_or_default()
+    })
 }
 
 fn text(found: &Rank, folder: &Path, (n, m): (usize, usize)) -> String {

@@ -3,14 +3,14 @@
 use super::score::Row;
 use super::told::Told;
 use minijinja::{Environment, context};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The page; it plays the sound files beside it.
 pub fn html(
     name: &str,
     loudness: &[f64],
     told: &Told<'_>,
-    facts: &Map<String, Value>,
+    facts: &Value,
     svg: &str,
 ) -> anyhow::Result<String> {
     let sources = told.sources;

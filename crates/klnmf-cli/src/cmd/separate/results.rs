@@ -9,7 +9,7 @@ use klnmf::Mat;
 use klnmf_audio::{Frame, Listener, Recording, WavFile, WavFormat};
 use klnmf_io::{Spool, write_text};
 use rayon::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// What is found of a recording. Stems and weights go to disk, so memory does not grow with its length.
 pub struct Results {
@@ -89,7 +89,7 @@ impl Results {
         folder: &NewFolder,
         name: &str,
         told: &Told<'_>,
-        facts: &Map<String, Value>,
+        facts: &Value,
     ) -> anyhow::Result<()> {
         let svg = pictures::svg(&self, told.sources, facts["rate"].as_f64().unwrap_or_default());
         let page = page::html(name, &self.scene.loudness, told, facts, &svg)?;

@@ -14,7 +14,7 @@ use clap::Args;
 use corpus::{Corpus, Input};
 use klnmf::{Solver, Status, TopicInfo, TopicModel, TopicSettings, Weights};
 use klnmf_io::Model;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -226,7 +226,7 @@ impl Topics {
         if let Some(note) = top.common_words(&corpus) {
             self.output.note(&note);
         }
-        facts.insert("command".into(), json!(command));
+        facts["command"] = json!(command);
         self.tell(&corpus, &top, facts)?;
         Ok(interrupt::exit_code(found.status == Status::Stopped))
     }
@@ -289,7 +289,7 @@ impl Topics {
         let written = weights_model(&corpus, &model, &found, metadata);
         klnmf_io::write_model(&folder.file(folder::WEIGHTS), &written)?;
         folder.keep()?;
-        facts.insert("command".into(), json!(command));
+        facts["command"] = json!(command);
         self.tell_weights(&corpus, &found, facts)?;
         Ok(interrupt::exit_code(found.status == Status::Stopped))
     }
@@ -302,18 +302,18 @@ impl Topics {
         held_out: Option<f64>,
         seconds: f64,
         settings: &TopicSettings,
-    ) -> Map<String, Value> {
+    ) -> Value {
         let mut facts = self.weight_facts(corpus, &found.weights, seconds, settings);
-        facts.insert("status".into(), json!(summary::status(found.status)));
-        facts.insert("solver".into(), json!(settings.solver.name()));
-        facts.insert("iterations".into(), json!(found.iterations));
-        facts.insert("topics".into(), json!(found.topics.cols()));
-        facts.insert("word_prior".into(), json!(settings.word_prior));
-        facts.insert("held_out".into(), json!(self.held_out));
-        facts.insert("held_out_perplexity".into(), held_out.map_or(Value::Null, summary::number));
-        facts.insert("held_out_measured".into(), json!(held_out.is_some()));
-        facts.insert("coherence".into(), top.mean_coherence().map_or(Value::Null, summary::number));
-        facts.insert("seed".into(), json!(self.seed));
+        facts["status"] = json!(summary::status(found.status));
+        facts["solver"] = json!(settings.solver.name());
+        facts["iterations"] = json!(found.iterations);
+        facts["topics"] = json!(found.topics.cols());
+        facts["word_prior"] = json!(settings.word_prior);
+        facts["held_out"] = json!(self.held_out);
+        facts["held_out_perplexity"] = held_out.map_or(Value::Null, summary::number);
+        facts["held_out_measured"] = json!(held_out.is_some());
+        facts["coherence"] = top.mean_coherence().map_or(Value::Null, summary::number);
+        facts["seed"] = json!(self.seed);
         facts
     }
 
@@ -323,9 +323,9 @@ impl Topics {
         found: &Weights,
         seconds: f64,
         settings: &TopicSettings,
-    ) -> Map<String, Value> {
+    ) -> Value {
         let (sum, gap): (f64, f64) = (corpus.counts.view().sum(), found.gaps.iter().sum());
-        let object = json!({
+        json!({
             "status": summary::status(found.status),
             "seconds": seconds,
             "documents": corpus.documents.len(),
@@ -340,8 +340,7 @@ impl Topics {
             "topic_prior": settings.topic_prior,
             "threads": thread_count(self.threads),
             "version": env!("CARGO_PKG_VERSION"),
-        });
-        object.as_object().cloned().unwrap_or_default()
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use super::corpus::Corpus;
 use super::tables::{LAMBDA, Top, Topic, Word};
 use klnmf::TopicModel;
 use minijinja::{Environment, Value as Jinja, context};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::path::Path;
 
 /// The largest number of characters of a document that are shown.
@@ -16,7 +16,7 @@ pub struct Report<'a> {
     pub corpus: &'a Corpus,
     pub top: &'a Top,
     pub found: &'a TopicModel,
-    pub facts: &'a Map<String, Value>,
+    pub facts: &'a Value,
 }
 
 impl Report<'_> {
