@@ -5,8 +5,9 @@ use crate::{outputs, summary};
 use clap::Args;
 use klnmf::{Mat, Match, match_parts};
 use klnmf_paper::{Random, swimmer};
+use klnmf_report::html;
 use klnmf_report::picture::Grid;
-use minijinja::{Environment, Value as Jinja, context};
+use minijinja::{Value as Jinja, context};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -215,9 +216,7 @@ impl Findings {
             let shares: Vec<f64> = self.weights.col(j).iter().map(|x| 100.0 * x / sum).collect();
             context! { name => new_name(j), shares, gap => format!("{:.1e}", self.gaps[j]), sum => format!("{sum:.0}") }
         };
-        let mut environment = Environment::new();
-        environment.add_template("demo.html", include_str!("demo.html"))?;
-        Ok(environment.get_template("demo.html")?.render(context! {
+        let values = context! {
             version => env!("CARGO_PKG_VERSION"),
             seconds => format!("{:.1}", ran.iter().map(|ran| ran.seconds).sum::<f64>()),
             steps => ran.iter().map(step).collect::<Vec<Jinja>>(),
@@ -230,7 +229,8 @@ impl Findings {
             fpa => picture(&in_order(&self.fpa, &self.by_fpa), 6),
             fpa_found => alike(&self.by_fpa),
             parts => swimmer::PARTS,
-        })?)
+        };
+        Ok(html::render("demo.html", include_str!("demo.html"), values)?)
     }
 }
 

@@ -92,7 +92,7 @@ impl Results {
         facts: &Value,
     ) -> anyhow::Result<()> {
         let svg = pictures::svg(&self, told.sources, facts["rate"].as_f64().unwrap_or_default());
-        let page = page::html(name, &self.scene.loudness, told, facts, &svg)?;
+        let page = page::page(name, &self.scene.loudness, told, facts, &svg)?;
         write_text(&folder.file(model::PICTURE), &svg)?;
         write_text(&folder.file(model::PAGE), &page)?;
         if !self.heard.is_empty() {

@@ -211,7 +211,8 @@ impl Topics {
         let top = tables::Top::new(&corpus, &found, self.top)?;
         let mut facts = self.facts(&corpus, &found, &top, held_out, seconds, &settings);
         let metadata = metadata(&facts, command, kind(&corpus));
-        klnmf_io::write_model(&folder.file(folder::MODEL), &model(&corpus, &found, metadata))?;
+        let model = model(&corpus, &found.topics, &found.weights, metadata);
+        klnmf_io::write_model(&folder.file(folder::MODEL), &model)?;
         tables::write_topics(&folder.file(folder::TOPICS), &corpus, &top)?;
         tables::write_documents(&folder.file(folder::DOCUMENTS), &corpus, &found.weights)?;
         let report = report::Report {
@@ -286,8 +287,8 @@ impl Topics {
         let mut facts = self.weight_facts(&corpus, &found, begun.elapsed().as_secs_f64(), &settings);
         tables::write_documents(&folder.file(folder::DOCUMENTS), &corpus, &found)?;
         let metadata = metadata(&facts, command, kind(&corpus));
-        let written = weights_model(&corpus, &model, &found, metadata);
-        klnmf_io::write_model(&folder.file(folder::WEIGHTS), &written)?;
+        let weights = self::model(&corpus, &model.w, &found, metadata);
+        klnmf_io::write_model(&folder.file(folder::WEIGHTS), &weights)?;
         folder.keep()?;
         facts["command"] = json!(command);
         self.tell_weights(&corpus, &found, facts)?;
@@ -366,30 +367,16 @@ fn kind(corpus: &Corpus) -> Value {
     json!({ "kind": "topics", "data_hash": klnmf_io::data_hash_text(corpus.counts.view()) })
 }
 
-fn model(corpus: &Corpus, found: &TopicModel, metadata: String) -> Model<f64> {
+/// The topics with the weights of a corpus.
+fn model(corpus: &Corpus, topics: &klnmf::Mat<f64>, found: &Weights, metadata: String) -> Model<f64> {
+    let likelihood = ("log_likelihood".into(), found.log_likelihood.clone());
     Model {
-        w: found.topics.clone(),
-        h: found.weights.weights.clone(),
-        metadata,
-        row_names: corpus.named.then(|| corpus.words.clone()),
-        col_names: Some(corpus.documents.clone()),
-        part_names: None,
-        columns: columns(&found.weights),
-    }
-}
-
-fn weights_model(corpus: &Corpus, model: &Model<f64>, found: &Weights, metadata: String) -> Model<f64> {
-    Model {
-        w: model.w.clone(),
+        w: topics.clone(),
         h: found.weights.clone(),
         metadata,
         row_names: corpus.named.then(|| corpus.words.clone()),
         col_names: Some(corpus.documents.clone()),
         part_names: None,
-        columns: columns(found),
+        columns: vec![("gap".into(), found.gaps.clone()), likelihood],
     }
-}
-
-fn columns(weights: &Weights) -> Vec<(String, Vec<f64>)> {
-    vec![("gap".into(), weights.gaps.clone()), ("log_likelihood".into(), weights.log_likelihood.clone())]
 }

@@ -3,7 +3,8 @@
 use super::corpus::Corpus;
 use super::tables::{LAMBDA, Top, Topic, Word};
 use klnmf::TopicModel;
-use minijinja::{Environment, Value as Jinja, context};
+use klnmf_report::html;
+use minijinja::{Value as Jinja, context};
 use serde_json::Value;
 use std::path::Path;
 
@@ -22,11 +23,9 @@ pub struct Report<'a> {
 impl Report<'_> {
     /// Writes the page, with at most `typical` documents for each topic.
     pub fn write(&self, path: &Path, typical: usize) -> anyhow::Result<()> {
-        let mut environment = Environment::new();
-        environment.add_template("topics.html", include_str!("topics.html"))?;
         let topics: Vec<Jinja> =
             self.top.topics.iter().map(|topic| self.topic(topic, typical.min(5))).collect();
-        let page = environment.get_template("topics.html")?.render(context! {
+        let values = context! {
             name => &self.name,
             lambda => LAMBDA,
             rest => 1.0 - LAMBDA,
@@ -37,7 +36,8 @@ impl Report<'_> {
             quality => self.quality(),
             certificate => self.certificate(),
             topics,
-        })?;
+        };
+        let page = html::render("topics.html", include_str!("topics.html"), values)?;
         Ok(klnmf_io::write_text(path, &page)?)
     }
 
