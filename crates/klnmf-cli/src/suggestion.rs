@@ -14,14 +14,14 @@ pub fn for_error(error: &anyhow::Error) -> String {
 
 /// The file that could not be read because there is none.
 fn missing<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e Path> {
-    if let Some(klnmf_text::Error::Read { path, why }) = cause.downcast_ref() {
-        return (why.kind() == NotFound).then_some(path);
-    }
-    let sound = cause.downcast_ref::<klnmf_audio::Error>().and_then(|error| match error {
-        klnmf_audio::Error::File(file) => Some(file),
-        _ => None,
-    });
-    match sound.or_else(|| cause.downcast_ref())? {
+    let file = if let Some(klnmf_text::Error::File(file)) = cause.downcast_ref() {
+        file
+    } else if let Some(klnmf_audio::Error::File(file)) = cause.downcast_ref() {
+        file
+    } else {
+        cause.downcast_ref()?
+    };
+    match file {
         klnmf_io::Error::Read { path, why } if why.kind() == NotFound => Some(path),
         _ => None,
     }

@@ -382,7 +382,7 @@ pub(crate) fn write_header(out: &mut impl Write, descr: &str, shape: &[u64]) -> 
     let unpadded = 10 + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
     text.push('\n');
-    let length = u16::try_from(text.len()).map_err(|_| io::Error::other(quoted(text.as_bytes())))?;
+    let length = u16::try_from(text.len()).map_err(|_| io::Error::other(quoted(&text)))?;
     out.write_all(MAGIC)?;
     out.write_all(&[1, 0])?;
     out.write_all(&length.to_le_bytes())?;

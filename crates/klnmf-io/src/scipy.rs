@@ -39,7 +39,7 @@ pub(crate) fn preamble(archive: &mut Archive) -> Result<Preamble, Fault> {
         Some("csc") => Layout::Csc,
         Some("coo") => Layout::Coo,
         other => {
-            let other = quoted(other.unwrap_or_default().as_bytes());
+            let other = quoted(other.unwrap_or_default());
             return Err(Fault::Content(format!(
                 "sparse format {other} is not supported: convert the matrix with .tocsr() before saving"
             )));

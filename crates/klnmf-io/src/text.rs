@@ -239,7 +239,7 @@ impl<T: Scalar> Rows<T> {
                 let what = format!(
                     "{} is not a number, but all cells below it are: correct it, or empty the first cell of \
                      the header if this column holds names",
-                    quoted(first.as_bytes())
+                    quoted(first)
                 );
                 Err(Fault::Cell { line: self.shape.first_line, column: 1, what })
             }
@@ -296,7 +296,7 @@ fn is_header(cells: &[String], separator: Separator) -> Result<bool, (u64, Strin
     let advice = format!(
         "{what}; if this line is a header, empty its first cell or rename {}; if the first column holds names, \
          add a header",
-        quoted(cells[number].as_bytes())
+        quoted(&cells[number])
     );
     Err((text as u64 + 1, advice))
 }

@@ -1,9 +1,9 @@
 //! Named texts from a folder or a file.
 
 use crate::Error;
-use crate::error::one_line;
 use crate::source::Source;
 use crate::{folder, records, table};
+use klnmf_io::one_line;
 use std::fs;
 use std::path::Path;
 
