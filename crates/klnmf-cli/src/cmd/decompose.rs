@@ -46,13 +46,13 @@ pub struct Decompose {
     simplex: bool,
     /// Tolerance, relative to the sum of a column: stop when its gap is at most this times its sum; 0 never
     /// stops early
-    #[arg(long, value_name = "GAP", default_value_t = 1e-6, allow_negative_numbers = true)]
+    #[arg(long, value_name = "GAP", default_value_t = 1e-6)]
     tol: f64,
     /// Maximum number of iterations for a column
-    #[arg(long, value_name = "N", default_value_t = 5000, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 5000)]
     max_iter: usize,
     /// Time limit in seconds; columns that were not reached keep an even start
-    #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
     /// File for H, W and the arrays divergence, gap, iterations [default: named after V, such as
     /// catalogue-weights.npz]

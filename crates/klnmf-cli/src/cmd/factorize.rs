@@ -46,8 +46,7 @@ pub struct Factorize {
         short = 'k',
         visible_aliases = ["components", "topics"],
         value_name = "R",
-        required_unless_present_any = ["init", "resume"],
-        allow_negative_numbers = true
+        required_unless_present_any = ["init", "resume"]
     )]
     rank: Option<usize>,
     /// Solver; auto is the right choice unless you compare methods
@@ -57,33 +56,28 @@ pub struct Factorize {
     #[arg(long, value_name = "START")]
     init: Option<String>,
     /// Steps on each factor per iteration [default: depends on the solver]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     inner: Option<usize>,
     /// Maximum number of iterations; one iteration updates H and W
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = Settings::default().max_iter,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_iter)]
     max_iter: usize,
     /// Tolerance, relative to the divergence: stop when both gaps are at most this times the divergence, or
     /// times 1e-5 of the sum of V if the fit is nearly exact (in f32: 1e-2 of the sum); 0 never stops early
-    #[arg(long, value_name = "GAP", default_value_t = Settings::default().tol, allow_negative_numbers = true)]
+    #[arg(long, value_name = "GAP", default_value_t = Settings::default().tol)]
     tol: f64,
     /// Time limit in seconds
-    #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
     /// Number of starts, of which the best is kept; their seeds are --seed and those after it. Most are
     /// stopped early: all take about twice the work of the first, and more than 2.5 times only if another
     /// turns out lower
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     starts: usize,
     /// Seed of the random start; the same seed gives the same model
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Penalty of admm and admm-authors [default for admm: 10, with V in units of its mean]
-    #[arg(long, value_name = "RHO", allow_negative_numbers = true)]
+    #[arg(long, value_name = "RHO")]
     rho: Option<f64>,
     /// File for the model: arrays W, H, metadata and names, readable by numpy [default: named after V and
     /// the rank, such as counts-r10.npz]

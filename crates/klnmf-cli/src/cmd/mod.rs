@@ -22,7 +22,7 @@ pub use klnmf::thread_count;
 
 use crate::names::Names;
 use crate::{command_line, disk, summary};
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -73,10 +73,20 @@ enum Verb {
     Man(man::Man),
 }
 
+/// The program with its verbs. Their options take negative numbers, so that a wrong one is told from a wrong
+/// option.
+fn program() -> Command {
+    let option = |option: Arg| {
+        let negative = !option.is_positional() && option.get_action().takes_values();
+        option.allow_negative_numbers(negative)
+    };
+    Cli::command().mut_subcommands(|verb| verb.mut_args(option))
+}
+
 /// Runs a command line, whose first word is the program. The exit code is 0, or 130 after an interruption. A
 /// line that cannot be parsed ends the program.
 pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<ExitCode> {
-    let mut program = Cli::command();
+    let mut program = program();
     let matches = program.try_get_matches_from_mut(words).unwrap_or_else(|why| why.exit());
     let command = command_line::record(&program, &matches);
     let Some(verb) = Cli::from_arg_matches(&matches).unwrap_or_else(|why| why.exit()).verb else {
@@ -120,7 +130,7 @@ pub struct Data {
     #[arg(long, value_enum)]
     pub precision: Option<Precision>,
     /// Number of threads; 0 means one per core. The result does not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
     /// Memory that may be used, such as 4GiB. If V does not fit, it is converted once into a folder beside
     /// the file and stays on disk; the result is the same [default: the free memory]
@@ -242,13 +252,13 @@ mod tests {
     /// Every verb ends its help with examples, and the program understands each of them.
     #[test]
     fn the_examples_of_every_help_can_be_typed() {
-        for verb in Cli::command().get_subcommands() {
+        for verb in program().get_subcommands() {
             let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             let lines: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  klnmf ")).collect();
             assert!(help.starts_with("Examples:") && !lines.is_empty(), "{}: {help}", verb.get_name());
             for line in lines {
                 let words = line.split(['#', '|', '>']).next().unwrap_or_default().split_whitespace();
-                let parsed = Cli::command().try_get_matches_from(["klnmf"].into_iter().chain(words));
+                let parsed = program().try_get_matches_from(["klnmf"].into_iter().chain(words));
                 assert!(parsed.is_ok_and(|words| words.subcommand_name() == Some(verb.get_name())), "{line}");
             }
         }

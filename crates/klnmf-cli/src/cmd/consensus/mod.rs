@@ -35,23 +35,17 @@ pub struct Join {
     #[command(flatten)]
     data: Data,
     /// Number of parts
-    #[arg(
-        long,
-        short = 'k',
-        visible_aliases = ["components", "topics"],
-        value_name = "R",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, short = 'k', visible_aliases = ["components", "topics"], value_name = "R")]
     rank: usize,
     /// Number of fits
-    #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 100)]
     replicates: usize,
     /// Leave out parts whose mean distance to their nearest neighbours is larger, as cNMF does; 0.5 is
     /// strict, 2 keeps all [default: all are kept]
-    #[arg(long, value_name = "DISTANCE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "DISTANCE")]
     density: Option<f64>,
     /// Iterations on parts and weights at the end; 0 leaves the medians as they are
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     sweeps: usize,
     #[command(flatten)]
     many: Many,

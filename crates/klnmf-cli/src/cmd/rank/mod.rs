@@ -38,16 +38,16 @@ pub struct Ranks {
     #[command(flatten)]
     data: Data,
     /// Smallest rank
-    #[arg(long, value_name = "R", default_value_t = 2, allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", default_value_t = 2)]
     from: usize,
     /// Largest rank
-    #[arg(long, value_name = "R", default_value_t = 20, allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", default_value_t = 20)]
     to: usize,
     /// Fits of each rank, whose parts are compared
-    #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 10)]
     replicates: usize,
     /// Folds of the counts: each is predicted from the others; 0 holds nothing out
-    #[arg(long, value_name = "K", default_value_t = RankSettings::default().folds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", default_value_t = RankSettings::default().folds)]
     folds: usize,
     #[command(flatten)]
     many: Many,

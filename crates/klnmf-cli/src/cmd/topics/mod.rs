@@ -62,10 +62,10 @@ pub struct Topics {
     model: Option<PathBuf>,
     /// Pseudo-count of every topic in every document; higher values make documents more mixed [default:
     /// 0.3; with --model: the model's]
-    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    #[arg(long, value_name = "A")]
     topic_prior: Option<f64>,
     /// Pseudo-count of every word in every topic; higher values make topics more similar [default: 0.1]
-    #[arg(long, value_name = "B", allow_negative_numbers = true, conflicts_with = "model")]
+    #[arg(long, value_name = "B", conflicts_with = "model")]
     word_prior: Option<f64>,
     /// Solver for the topics; expectation maximisation with the pseudo-counts follows
     #[arg(
@@ -77,44 +77,26 @@ pub struct Topics {
     )]
     solver: Solver,
     /// Maximum number of iterations
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 500,
-        allow_negative_numbers = true,
-        conflicts_with = "model"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 500, conflicts_with = "model")]
     max_iter: usize,
     /// Tolerance in nats per word of the corpus: stop when ten iterations gain less than this; 0 never stops
     /// early
-    #[arg(
-        long,
-        value_name = "NATS",
-        default_value_t = 1e-5,
-        allow_negative_numbers = true,
-        conflicts_with = "model"
-    )]
+    #[arg(long, value_name = "NATS", default_value_t = 1e-5, conflicts_with = "model")]
     tol: f64,
     /// Time limit in seconds
-    #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
     /// Share of the words to hold out for the perplexity; 0 for none
-    #[arg(
-        long,
-        value_name = "SHARE",
-        default_value_t = 0.1,
-        allow_negative_numbers = true,
-        conflicts_with = "model"
-    )]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, conflicts_with = "model")]
     held_out: f64,
     /// Number of words and documents to list for each topic
     #[arg(long, value_name = "N", default_value = "10", conflicts_with = "model", value_parser = at_least_one)]
     top: usize,
     /// Seed of the random start and of the choice of held-out words
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Number of threads; 0 means one per core. The result does not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
     /// Folder for the results; it must be new or empty [default: named after the input, such as
     /// articles-topics20, or articles-weights with --model]
