@@ -32,16 +32,6 @@ pub fn part(k: usize) -> String {
     format!("part{}", k + 1)
 }
 
-/// A name as a cell of a CSV file, which a spreadsheet does not take for a formula.
-pub fn csv_cell(text: &str) -> String {
-    let text = klnmf_io::harmless(text);
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.into_owned()
-    }
-}
-
 /// Fails if the folder that a result is to be created in does not exist.
 pub fn check_parent(path: &Path) -> anyhow::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());

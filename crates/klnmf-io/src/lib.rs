@@ -72,7 +72,7 @@ mod zipped;
 
 pub use checkpoint::{Checkpoint, Saver, fingerprint, read_checkpoint, write_checkpoint};
 pub use convert::convert;
-pub use csv_name::harmless;
+pub use csv_name::{csv_cell, harmless};
 pub use error::{Error, one_line, quoted};
 pub use folder::Folder;
 pub use hash::{DataHash, data_hash_text};

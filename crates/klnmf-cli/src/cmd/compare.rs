@@ -158,7 +158,7 @@ fn left(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> [Vec<usize
 
 /// A line for every pair, and for every part without a partner.
 fn csv(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> String {
-    let cell = |parts: &Dictionary<f64>, k: usize| outputs::csv_cell(&parts.name(k));
+    let cell = |parts: &Dictionary<f64>, k: usize| klnmf_io::csv_cell(&parts.name(k));
     let [only_a, only_b] = left(a, b, pairs);
     let pair = |pair: &Match| format!("{},{},{}\n", cell(a, pair.first), cell(b, pair.second), pair.cosine);
     let mut lines = vec!["a,b,cosine\n".to_owned()];
