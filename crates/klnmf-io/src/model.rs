@@ -32,6 +32,12 @@ pub struct Model<T> {
 }
 
 impl<T: Scalar> Model<T> {
+    /// A model without names and columns.
+    pub fn new(w: Mat<T>, h: Mat<T>, metadata: String) -> Self {
+        let columns = Vec::new();
+        Self { w, h, metadata, row_names: None, col_names: None, part_names: None, columns }
+    }
+
     /// Fails unless all sizes match.
     fn check(&self) -> Result<(), Fault> {
         let (w, h) = ((self.w.rows(), self.w.cols()), (self.h.rows(), self.h.cols()));

@@ -318,21 +318,12 @@ impl Factorize {
         command: &str,
     ) -> anyhow::Result<()> {
         let (rows, cols) = (&table.row_names, &table.col_names);
+        let init = self.init.as_deref().unwrap_or("random");
+        let metadata = metadata(facts, command, json!({ "init": init, "tol": self.tol }));
         let model = Model {
-            w: solution.w.clone(),
-            h: solution.h.clone(),
-            metadata: metadata(
-                facts,
-                command,
-                json!({
-                    "init": self.init.as_deref().unwrap_or("random"),
-                    "tol": self.tol,
-                }),
-            ),
             row_names: rows.clone(),
             col_names: cols.clone(),
-            part_names: None,
-            columns: Vec::new(),
+            ..Model::new(solution.w.clone(), solution.h.clone(), metadata)
         };
         klnmf_io::write_model(self.target(&self.out()), &model)?;
         if let Some(prefix) = &self.csv {

@@ -117,14 +117,12 @@ fn write(
     command: &str,
 ) -> anyhow::Result<()> {
     let hash = klnmf_io::data_hash_text(table.matrix.view());
+    let metadata = metadata(facts, command, json!({ "kind": "consensus", "data_hash": hash }));
     let model = Model {
-        w: found.w.clone(),
-        h: found.h.clone(),
-        metadata: metadata(facts, command, json!({ "kind": "consensus", "data_hash": hash })),
         row_names: table.row_names.clone(),
         col_names: table.col_names.clone(),
-        part_names: None,
         columns: vec![("gaps".into(), found.gaps.clone())],
+        ..Model::new(found.w.clone(), found.h.clone(), metadata)
     };
     klnmf_io::write_model(&folder.join("consensus.npz"), &model)?;
     Ok(klnmf_io::write_text(&folder.join("consensus.json"), &format!("{facts}\n"))?)

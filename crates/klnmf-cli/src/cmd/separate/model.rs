@@ -90,13 +90,5 @@ pub fn write(path: &Path, sources: &Sources, weights: &mut Spool, facts: &Value)
 }
 
 fn model(w: &Mat<f64>, h: Mat<f64>, metadata: Value, parts: Vec<String>) -> Model<f64> {
-    Model {
-        w: w.clone(),
-        h,
-        metadata: metadata.to_string(),
-        row_names: None,
-        col_names: None,
-        part_names: Some(parts),
-        columns: Vec::new(),
-    }
+    Model { part_names: Some(parts), ..Model::new(w.clone(), h, metadata.to_string()) }
 }

@@ -353,12 +353,9 @@ fn kind(corpus: &Corpus) -> Value {
 fn model(corpus: &Corpus, topics: &klnmf::Mat<f64>, found: &Weights, metadata: String) -> Model<f64> {
     let likelihood = ("log_likelihood".into(), found.log_likelihood.clone());
     Model {
-        w: topics.clone(),
-        h: found.weights.clone(),
-        metadata,
         row_names: corpus.named.then(|| corpus.words.clone()),
         col_names: Some(corpus.documents.clone()),
-        part_names: None,
         columns: vec![("gap".into(), found.gaps.clone()), likelihood],
+        ..Model::new(topics.clone(), found.weights.clone(), metadata)
     }
 }
