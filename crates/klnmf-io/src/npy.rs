@@ -5,6 +5,7 @@
 
 use crate::dtype::Dtype;
 use crate::error::{Error, Fault, quoted};
+use crate::memory::reserved;
 use crate::output::{Target, atomically};
 use crate::source::{Length, Source};
 use crate::table::{Stored, Table};
@@ -206,10 +207,7 @@ impl<'a> Array<'a> {
 
     /// All elements as numbers, in the order of the file.
     pub(crate) fn reals<T: Scalar>(&mut self) -> Result<Vec<T>, Fault> {
-        let mut out = Vec::new();
-        let bytes = self.items as u128 * size_of::<T>() as u128;
-        let too_large = |_| klnmf::Error::TooLarge { rows: self.items, cols: 1, bytes };
-        out.try_reserve_exact(self.items).map_err(too_large)?;
+        let mut out = reserved(self.items)?;
         self.next_reals(self.items, &mut out)?;
         Ok(out)
     }

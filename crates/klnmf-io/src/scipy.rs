@@ -2,7 +2,7 @@
 
 use crate::archive::Archive;
 use crate::error::{Fault, quoted};
-use crate::memory::check_sparse;
+use crate::memory::{check_sparse, reserved};
 use crate::npy::Array;
 use crate::source::Source;
 use klnmf::{Order, Scalar, Sparse};
@@ -110,14 +110,6 @@ fn indices<I: TryFrom<i64>>(archive: &mut Archive, name: &str, limit: u64) -> Re
         array.finish()?;
         Ok(out)
     })
-}
-
-pub(crate) fn reserved<I>(length: usize) -> Result<Vec<I>, Fault> {
-    let mut out = Vec::new();
-    let bytes = length as u128 * size_of::<I>() as u128;
-    let too_large = |_| klnmf::Error::TooLarge { rows: length, cols: 1, bytes };
-    out.try_reserve_exact(length).map_err(too_large)?;
-    Ok(out)
 }
 
 /// Passes all entries of a coo matrix to `put`, reading the three arrays in step.
