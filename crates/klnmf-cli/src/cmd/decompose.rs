@@ -116,7 +116,11 @@ impl Decompose {
         bar.finish_and_clear();
         let mut found = input::about_table(&self.data, table, found)?;
         if self.simplex {
-            onto_simplex(&mut found.h);
+            // If the columns of W sum to 1, the optimum on the simplex is the free optimum divided by its
+            // sum: min Σ −a·log(Kx) subject to Σx = 1 and min Σ −a·log(Kx) + Σx differ only in the scale of
+            // x. Divergence and gap stay the same. An empty column gets even weights.
+            let even = T::from_f64(1.0 / found.h.rows() as f64);
+            to_sum_one(&mut found.h, even);
         }
         self.output.tell(|| format!("writing {}", self.out().display()));
         let mut facts = self.facts(&found, table, (source.nnz(), sum), seconds);
@@ -153,12 +157,7 @@ impl Decompose {
         }
         found.align(&file.to_string(), &table.row_names, "V")?;
         if self.simplex {
-            for k in 0..found.w.cols() {
-                let sum: f64 = found.w.col(k).iter().map(|x| x.to_f64()).sum();
-                if sum > 0.0 {
-                    found.w.col_mut(k).iter_mut().for_each(|x| *x = T::from_f64(x.to_f64() / sum));
-                }
-            }
+            to_sum_one(&mut found.w, T::ZERO);
         }
         Ok(found)
     }
@@ -277,15 +276,11 @@ impl Decompose {
     }
 }
 
-/// If the columns of W sum to 1, the optimum on the simplex is the free optimum divided by its sum: min Σ
-/// −a·log(Kx) subject to Σx = 1 and min Σ −a·log(Kx) + Σx differ only in the scale of x. Divergence and gap
-/// stay the same. An empty column gets even weights.
-fn onto_simplex<T: Scalar>(h: &mut Mat<T>) {
-    let even = T::from_f64(1.0 / h.rows() as f64);
-    for j in 0..h.cols() {
-        let sum: f64 = h.col(j).iter().map(|x| x.to_f64()).sum();
-        h.col_mut(j)
-            .iter_mut()
-            .for_each(|x| *x = if sum > 0.0 { T::from_f64(x.to_f64() / sum) } else { even });
+/// Scales the columns to sum 1. The entries of a column of zeros become `otherwise`.
+fn to_sum_one<T: Scalar>(x: &mut Mat<T>, otherwise: T) {
+    for j in 0..x.cols() {
+        let sum: f64 = x.col(j).iter().map(|x| x.to_f64()).sum();
+        let scaled = |x: &T| if sum > 0.0 { T::from_f64(x.to_f64() / sum) } else { otherwise };
+        x.col_mut(j).iter_mut().for_each(|x| *x = scaled(x));
     }
 }
