@@ -2,6 +2,7 @@
 
 use crate::cmd::{Data, Output, thread_count};
 use crate::input::{self, available_memory};
+use crate::outputs::named_after;
 use crate::summary::bytes;
 use anyhow::{Context, bail};
 use klnmf::{LineBuffer, Lines, Memory, Order, Problem, Scalar, Solver, Sparse};
@@ -176,11 +177,8 @@ fn summary(data: &Data) -> Option<Summary> {
 
 /// The folder beside a file that its conversion goes to.
 pub fn name_for(path: &Path, layer: Option<&str>) -> PathBuf {
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let stem = name.strip_suffix(".gz").unwrap_or(&name);
-    let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
     let layer = layer.map_or(String::new(), |layer| format!(".{}", layer.replace(['/', '\\'], "_")));
-    path.with_file_name(format!("{stem}{layer}.klnmf"))
+    path.with_file_name(named_after(path, &format!("{layer}.klnmf")))
 }
 
 /// A table with the names and the shape of the data, and no entries.
