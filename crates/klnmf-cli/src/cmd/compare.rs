@@ -146,14 +146,12 @@ fn told([a, b]: [&Dictionary<f64>; 2], table: &Mat<f64>, pair: &Match) -> [Strin
     [a.name(pair.first), b.name(pair.second), format!("{:.4}", pair.cosine), nearer]
 }
 
-/// The parts that have no partner.
-fn alone(count: usize, paired: impl Fn(usize) -> bool) -> Vec<usize> {
-    (0..count).filter(|k| !paired(*k)).collect()
-}
-
+/// The parts of both models that have no partner.
 fn left(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> [Vec<usize>; 2] {
-    let first = alone(a.w.cols(), |k| pairs.iter().any(|pair| pair.first == k));
-    [first, alone(b.w.cols(), |k| pairs.iter().any(|pair| pair.second == k))]
+    let alone = |parts: &Dictionary<f64>, of: fn(&Match) -> usize| {
+        (0..parts.w.cols()).filter(|k| pairs.iter().all(|pair| of(pair) != *k)).collect()
+    };
+    [alone(a, |pair| pair.first), alone(b, |pair| pair.second)]
 }
 
 /// A line for every pair, and for every part without a partner.
@@ -202,7 +200,7 @@ fn longest(labels: &[String]) -> f64 {
 /// The cosines as squares, the parts of the second model in the order of their partners.
 fn picture(parts: [&Dictionary<f64>; 2], table: &Mat<f64>, pairs: &[Match]) -> String {
     const CELL: f64 = 26.0;
-    let rest = alone(table.cols(), |k| pairs.iter().any(|pair| pair.second == k));
+    let [_, rest] = left(parts[0], parts[1], pairs);
     let order: Vec<usize> = pairs.iter().map(|pair| pair.second).chain(rest).collect();
     let [rows, columns] = parts.map(labels);
     // Labels that are wider than a cell stand upright.
