@@ -3,7 +3,7 @@
 mod told;
 
 use super::checkpoint::{self, Checkpoints};
-use super::{Data, Output, Precision, metadata, note_rank, parse_seconds, solvers, thread_count, trace};
+use super::{Data, Output, Precision, choices, metadata, note_rank, parse_seconds, thread_count, trace};
 use crate::disk::{self, Source};
 use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::{Context, bail};
@@ -50,7 +50,7 @@ pub struct Factorize {
     )]
     rank: Option<usize>,
     /// Solver; auto is the right choice unless you compare methods
-    #[arg(long, value_name = "SOLVER", value_parser = solvers::any(), default_value_t = Solver::Auto)]
+    #[arg(long, value_name = "SOLVER", value_parser = choices::any_solver(), default_value_t = Solver::Auto)]
     solver: Solver,
     /// Start: random, nndsvd, a model.npz to continue from, or W0.npy,H0.npy [default: random]
     #[arg(long, value_name = "START")]

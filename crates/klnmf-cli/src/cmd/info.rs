@@ -1,6 +1,6 @@
 //! `klnmf info`: what a file holds, and the memory that a factorisation of it needs.
 
-use super::{Precision, solvers, thread_count};
+use super::{Precision, choices, thread_count};
 use crate::disk;
 use crate::names::Names;
 use crate::summary::{self, bytes, six};
@@ -42,10 +42,10 @@ pub struct Info {
     )]
     rank: u32,
     /// Method to compute the memory for
-    #[arg(long, value_name = "SOLVER", value_parser = solvers::any(), default_value_t = Solver::Auto)]
+    #[arg(long, value_name = "SOLVER", value_parser = choices::any_solver(), default_value_t = Solver::Auto)]
     solver: Solver,
     /// Number format to compute the memory for
-    #[arg(long, value_enum, default_value = "f64")]
+    #[arg(long, value_parser = choices::precision(), default_value = "f64")]
     precision: Precision,
     /// Number of threads to compute the memory for; 0 means one per core
     #[arg(long, value_name = "N", default_value_t = 0)]

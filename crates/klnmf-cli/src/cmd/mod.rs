@@ -1,6 +1,7 @@
 //! The verbs, one per file.
 
 mod checkpoint;
+mod choices;
 mod compare;
 mod completions;
 mod consensus;
@@ -14,15 +15,14 @@ mod many;
 mod rank;
 mod reproduce;
 mod separate;
-mod solvers;
 mod topics;
 mod trace;
 
-pub use klnmf::thread_count;
+pub use klnmf::{Precision, thread_count};
 
 use crate::names::Names;
 use crate::{command_line, disk, summary};
-use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -127,7 +127,7 @@ pub struct Data {
     pub names: Names,
     /// Number format of V, W, H and the iterations of factorize; decompose and the gaps are always computed
     /// in f64 [default: f64; factorize with auto: mixed]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choices::precision())]
     pub precision: Option<Precision>,
     /// Number of threads; 0 means one per core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -142,28 +142,6 @@ impl Data {
     /// The files that are read.
     pub fn files(&self) -> Vec<PathBuf> {
         self.names.files().chain([&self.path]).cloned().collect()
-    }
-}
-
-/// Number formats.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-pub enum Precision {
-    /// 32 bits: faster, half the memory; the relative gaps of a factorisation stall near 1e-5
-    F32,
-    /// 64 bits
-    F64,
-    /// Early iterations in f32, the rest in f64; the same as f64 where nothing is factorised
-    Mixed,
-}
-
-impl Precision {
-    /// The same for the library.
-    pub fn library(self) -> klnmf::Precision {
-        match self {
-            Precision::F32 => klnmf::Precision::F32,
-            Precision::F64 => klnmf::Precision::F64,
-            Precision::Mixed => klnmf::Precision::Mixed,
-        }
     }
 }
 

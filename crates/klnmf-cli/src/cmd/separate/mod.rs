@@ -59,7 +59,7 @@ impl Separate {
         let whole = !material.truth.is_empty();
         let components = known.as_ref().map_or(0, |known| known.w.cols()) + separator.components;
         let size = (stft.bins(), components);
-        let mut results = Results::create(&folder, &files, &material.mix, size, self.format.wav(), whole)?;
+        let mut results = Results::create(&folder, &files, &material.mix, size, self.format, whole)?;
         let frames = material.mix.promised().map_or(0, |samples| stft.frames(samples as usize));
         let steps = if self.goes_along() { frames } else { separator.settings(true).max_iter };
         let bar = progress::bar(steps, self.output.quiet);

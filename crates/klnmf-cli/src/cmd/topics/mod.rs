@@ -6,7 +6,7 @@ mod report;
 mod tables;
 mod told;
 
-use super::{Output, metadata, note_rank, parse_seconds, solvers, thread_count};
+use super::{Output, choices, metadata, note_rank, parse_seconds, thread_count};
 use crate::new_folder::NewFolder;
 use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::Context;
@@ -71,7 +71,7 @@ pub struct Topics {
     #[arg(
         long,
         value_name = "SOLVER",
-        value_parser = solvers::among([Solver::Auto, Solver::Simplex]),
+        value_parser = choices::solvers([Solver::Auto, Solver::Simplex]),
         default_value_t = Solver::Auto,
         conflicts_with = "model"
     )]
