@@ -135,9 +135,7 @@ fn known(data: &Data) -> Option<Facts> {
     if Folder::is_at(&data.path) {
         return Facts::read(&data.path).ok();
     }
-    let text = data.path.to_string_lossy().to_lowercase();
-    let extension = text.trim_end_matches(".gz").rsplit('.').next().unwrap_or_default().to_owned();
-    if data.memory.is_none() && READ_IN_FULL.contains(&extension.as_str()) {
+    if data.memory.is_none() && READ_IN_FULL.contains(&klnmf_io::extension(&data.path).as_str()) {
         return None;
     }
     // An error is reported when the data are read.

@@ -75,6 +75,7 @@ pub use convert::convert;
 pub use csv_name::{csv_cell, harmless};
 pub use error::{Error, one_line, quoted};
 pub use folder::Folder;
+pub use format::extension;
 pub use hash::{DataHash, data_hash_text};
 pub use header::Facts;
 pub use model::{Model, read_metadata, read_model, write_model, write_spooled_model};

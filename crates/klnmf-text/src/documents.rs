@@ -72,9 +72,7 @@ enum Format {
 
 impl Format {
     fn of(path: &Path) -> Result<Self, Error> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        let name = name.strip_suffix(".gz").unwrap_or(&name);
-        match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        match klnmf_io::extension(path).as_str() {
             "txt" => Ok(Format::Lines),
             "csv" => Ok(Format::Table { separator: b',' }),
             "tsv" => Ok(Format::Table { separator: b'\t' }),
