@@ -100,20 +100,12 @@ impl Info {
     fn of_folder(&self, facts: &mut Value) -> anyhow::Result<()> {
         let found = Facts::read(&self.file)?;
         facts["source"] = json!(found.source.display().to_string());
-        if !found.layer.is_empty() {
-            facts["layer"] = json!(found.layer);
-        }
-        facts["nnz"] = json!(found.nonzero);
-        facts["sum"] = summary::number(found.sum);
-        facts["data_hash"] = json!(found.hash);
-        facts["empty_rows"] = json!(found.empty.0);
-        facts["empty_cols"] = json!(found.empty.1);
         let (rank, threads) = (self.rank as usize, thread_count(self.threads));
         let memory = match self.precision {
             Precision::F32 => disk::memory_of::<f32>(&found, rank, threads),
             _ => disk::memory_of::<f64>(&found, rank, threads),
         };
-        self.tell_memory(memory, facts);
+        self.add(facts, &found, memory);
         facts["usable"] = json!("yes: all entries are finite and not negative");
         Ok(())
     }
@@ -122,23 +114,33 @@ impl Info {
     fn look_inside<T: Scalar>(&self, facts: &mut Value) -> anyhow::Result<()> {
         let table = klnmf_io::read_layer::<T>(&self.file, self.layer.as_deref())?;
         let v = table.matrix.view();
-        if let Some(layer) = &self.layer {
-            facts["layer"] = json!(layer);
+        if self.layer.is_some() {
             facts["shape"] = json!([v.rows(), v.cols()]);
             facts["stored"] = json!(v.stored());
         }
-        let (empty_rows, empty_cols) = v.empty();
-        facts["nnz"] = json!(v.nnz());
-        facts["sum"] = summary::number(v.sum());
-        facts["data_hash"] = json!(klnmf_io::data_hash_text(v));
-        facts["empty_rows"] = json!(empty_rows);
-        facts["empty_cols"] = json!(empty_cols);
-        self.tell_memory(klnmf::memory(v, self.rank as usize, thread_count(self.threads)), facts);
+        let found = Facts {
+            layer: self.layer.clone().unwrap_or_default(),
+            nonzero: v.nnz() as u64,
+            sum: v.sum(),
+            hash: klnmf_io::data_hash_text(v),
+            empty: v.empty(),
+            ..Facts::default()
+        };
+        self.add(facts, &found, klnmf::memory(v, self.rank as usize, thread_count(self.threads)));
         facts["usable"] = json!(usable(v));
         Ok(())
     }
 
-    fn tell_memory(&self, mut memory: Memory, facts: &mut Value) {
+    /// Adds what is known of the entries, and the memory of a factorisation.
+    fn add(&self, facts: &mut Value, found: &Facts, mut memory: Memory) {
+        if !found.layer.is_empty() {
+            facts["layer"] = json!(found.layer);
+        }
+        facts["nnz"] = json!(found.nonzero);
+        facts["sum"] = summary::number(found.sum);
+        facts["data_hash"] = json!(found.hash);
+        facts["empty_rows"] = json!(found.empty.0);
+        facts["empty_cols"] = json!(found.empty.1);
         memory.workspace += memory.beyond(self.solver);
         facts["rank"] = json!(self.rank);
         facts["memory"] = json!(memory.total() as f64);
