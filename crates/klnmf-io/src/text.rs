@@ -10,6 +10,7 @@ use crate::csv_name::{harmless, original};
 use crate::error::{Error, Fault, quoted};
 use crate::format::Format;
 use crate::lines::{Lines, Piece, line_ends};
+use crate::names::check_count;
 use crate::number::{self, rounded};
 use crate::output::{Target, atomically};
 use crate::source::Source;
@@ -344,14 +345,9 @@ pub fn write_csv<'p, T: Scalar>(
     col_names: Option<&[String]>,
 ) -> Result<(), Error> {
     let target = target.into();
-    for (what, names, length) in [("row", row_names, matrix.rows()), ("column", col_names, matrix.cols())] {
-        if let Some(names) = names
-            && names.len() != length
-        {
-            let what = format!("{} {what} names where {length} are needed", names.len());
-            return Err(Fault::Content(what).at(target.path()));
-        }
-    }
+    check_count("row", row_names, matrix.rows())
+        .and_then(|()| check_count("column", col_names, matrix.cols()))
+        .map_err(|fault| fault.at(target.path()))?;
     atomically(target, |out| write(out, matrix, row_names, col_names))
 }
 
