@@ -130,7 +130,7 @@ fn begin(parent: &Path, prefix: &str) -> io::Result<(TempDir, File)> {
 }
 
 /// Whether the target exists; fails if it is not a folder. A link is not followed.
-fn exists(target: &Path) -> anyhow::Result<bool> {
+pub fn exists(target: &Path) -> anyhow::Result<bool> {
     let out = target.display();
     match fs::symlink_metadata(target) {
         Ok(about) if about.is_dir() => Ok(true),
