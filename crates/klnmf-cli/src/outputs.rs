@@ -1,7 +1,7 @@
 //! The files that a verb writes: their names if none are given, and the checks before the work.
 
 use anyhow::bail;
-use klnmf_io::NewFile;
+use klnmf_io::{NewFile, folder_of};
 use std::path::{Path, PathBuf};
 
 /// A result: the option that names it, and its file.
@@ -34,14 +34,12 @@ pub fn part(k: usize) -> String {
 
 /// Fails if the folder that a result is to be created in does not exist.
 pub fn check_parent(path: &Path) -> anyhow::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
-    folder.map_or(Ok(()), |folder| {
-        bail!(
-            "cannot write {}: the folder {} does not exist; create it first",
-            path.display(),
-            folder.display()
-        )
-    })
+    let folder = folder_of(path);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let (path, folder) = (path.display(), folder.display());
+    bail!("cannot write {path}: the folder {folder} does not exist; create it first")
 }
 
 /// Fails before the work starts if a result could not be written, or would replace an input, another result
@@ -74,9 +72,8 @@ pub fn check(inputs: &[PathBuf], outputs: &[Output], force: bool) -> anyhow::Res
 
 /// The same for two names of one file.
 fn place(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default();
-    let in_folder = |_| std::fs::canonicalize(folder).map(|folder| folder.join(name));
+    let in_folder = |_| std::fs::canonicalize(folder_of(path)).map(|folder| folder.join(name));
     std::fs::canonicalize(path).or_else(in_folder).unwrap_or(path.into())
 }
 

@@ -29,8 +29,7 @@ fn missing<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e Path>
 
 fn most_alike(path: &Path) -> Option<PathBuf> {
     let wanted = path.file_name()?.to_string_lossy().to_lowercase();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?.flatten();
+    let entries = std::fs::read_dir(klnmf_io::folder_of(path)).ok()?.flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let alike = |name: &String| strsim::normalized_damerau_levenshtein(&wanted, &name.to_lowercase());
     let best = names.map(|name| (alike(&name), name)).filter(|(likeness, _)| *likeness >= ALIKE);

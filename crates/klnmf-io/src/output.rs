@@ -62,6 +62,11 @@ pub fn atomically<'p>(
     file.keep()
 }
 
+/// The folder that a file is in, or will be.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Writes a text completely or not at all.
 pub fn write_text<'p>(target: impl Into<Target<'p>>, text: &str) -> Result<(), Error> {
     atomically(target, |out| out.write_all(text.as_bytes()))
@@ -183,7 +188,7 @@ impl Unfinished {
     fn beside(path: &Path) -> io::Result<(File, Self)> {
         let no_name = || io::Error::new(ErrorKind::InvalidInput, "the path does not end in a file name");
         let prefix = hidden_prefix(path).ok_or_else(no_name)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder_of(path);
         remove_leftovers(folder, &prefix);
         let mut all = all_unfinished();
         let (file, path) = loop {
