@@ -139,7 +139,7 @@ fn known(data: &Data) -> Option<Facts> {
         return None;
     }
     // An error is reported when the data are read.
-    let found = summary(data)?;
+    let found = klnmf_io::peek_layer(&data.path, data.layer.as_deref()).ok()?;
     let Summary { shape: Some((n, m)), stored: Some(stored), .. } = found else { return None };
     let stored = if found.symmetric { stored.saturating_mul(2) } else { stored };
     let (rows, cols) = (usize::try_from(n).ok()?, usize::try_from(m).ok()?);
@@ -166,11 +166,6 @@ pub fn memory_of<T: Scalar>(facts: &Facts, rank: usize, threads: usize) -> Memor
         true => Memory::sparse::<T>((rows, cols), stored, Some(longest), rank, threads),
         false => Memory::dense::<T>(rows, cols, rank, threads),
     }
-}
-
-/// What the file holds, if it is known without reading it.
-fn summary(data: &Data) -> Option<Summary> {
-    klnmf_io::peek_layer(&data.path, data.layer.as_deref()).ok().filter(|found| found.shape.is_some())
 }
 
 /// The folder beside a file that its conversion goes to.
