@@ -22,11 +22,6 @@ pub fn csv_names(prefix: &str) -> [PathBuf; 2] {
     ["W", "H"].map(|factor| PathBuf::from(format!("{prefix}_{factor}.csv")))
 }
 
-/// The name of a file without its folder, for the title of a page.
-pub fn title(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-}
-
 /// The name of part `k`, counting from 0, if it has no other. Files and pages use the same.
 pub fn part(k: usize) -> String {
     format!("part{}", k + 1)

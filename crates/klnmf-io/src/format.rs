@@ -1,6 +1,7 @@
 //! The format of a file, by its extension.
 
 use crate::error::Fault;
+use crate::output::file_name;
 use std::path::Path;
 
 /// The formats that can be read.
@@ -20,7 +21,7 @@ pub(crate) enum Format {
 
 /// The extension of a name in lower case, without the `.gz` that may follow it; empty if there is none.
 pub fn extension(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let name = file_name(path).to_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     name.rsplit_once('.').map_or(String::new(), |(_, extension)| extension.to_owned())
 }

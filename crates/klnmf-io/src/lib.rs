@@ -82,7 +82,9 @@ pub use model::{Model, read_metadata, read_model, write_model, write_spooled_mod
 pub use names::read_names;
 pub use npy::write_npy;
 pub use number::rounded_to_zero;
-pub use output::{NewFile, Target, abandon_unfinished, atomically, folder_of, without_path, write_text};
+pub use output::{
+    NewFile, Target, abandon_unfinished, atomically, file_name, folder_of, without_path, write_text,
+};
 pub use packed_lines::PackedLines;
 pub use spool::Spool;
 pub use summary::{ArrayInfo, Summary, peek, peek_layer};

@@ -62,6 +62,11 @@ pub fn atomically<'p>(
     file.keep()
 }
 
+/// The name of a file without its folder, as text; the whole path if it does not end in a name.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
 /// The folder that a file is in, or will be.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))

@@ -58,7 +58,7 @@ impl<T: Scalar> Report<'_, T> {
         let ranks: Vec<usize> = order.iter().map(|(k, _)| *k).collect();
         let samples = self.table.col_names.as_deref();
         let values = context! {
-            name => self.input.file_name().unwrap_or(self.input.as_os_str()).to_string_lossy(),
+            name => klnmf_io::file_name(self.input),
             verdict => self.verdict(),
             facts => facts.into_iter().map(named).collect::<Vec<_>>(),
             repeat => repeat.collect::<Vec<_>>(),

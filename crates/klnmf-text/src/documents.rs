@@ -107,8 +107,7 @@ pub fn read_documents(path: &Path, options: &ReadOptions) -> Result<Documents, E
         Format::Records => records::read(&source, options)?,
     };
     if source.guessed {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        documents.note_guessed(&[name]);
+        documents.note_guessed(&[klnmf_io::file_name(path)]);
     }
     Ok(documents)
 }

@@ -106,8 +106,8 @@ impl Compare {
         pairs: &[Match],
     ) -> anyhow::Result<String> {
         let values = context! {
-            a => outputs::title(&self.a),
-            b => outputs::title(&self.b),
+            a => klnmf_io::file_name(&self.a),
+            b => klnmf_io::file_name(&self.b),
             picture => picture(parts, table, pairs),
             pairs => pairs.iter().map(|pair| told(parts, table, pair)).collect::<Vec<_>>(),
         };

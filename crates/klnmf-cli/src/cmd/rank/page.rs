@@ -13,7 +13,7 @@ pub fn page(input: &Path, table: &Table<f64>, found: &Rank) -> anyhow::Result<St
     let (fits, unconverged) =
         found.rows.iter().fold((0, 0), |sum, row| (sum.0 + row.fits, sum.1 + row.unconverged));
     let values = context! {
-        input => crate::outputs::title(input),
+        input => klnmf_io::file_name(input),
         shape => format!("{} × {}", table.matrix.rows(), table.matrix.cols()),
         answer => range(found),
         stability => stability(found),

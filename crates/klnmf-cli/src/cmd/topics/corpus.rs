@@ -115,11 +115,6 @@ impl Input {
         self.path.display().to_string()
     }
 
-    /// For headings.
-    pub fn short_name(&self) -> String {
-        self.path.file_name().map_or_else(|| self.name(), |name| name.to_string_lossy().into())
-    }
-
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -198,7 +198,7 @@ impl Topics {
         tables::write_topics(&folder.file(folder::TOPICS), &corpus, &top)?;
         tables::write_documents(&folder.file(folder::DOCUMENTS), &corpus, &found.weights)?;
         let report = report::Report {
-            name: self.input.short_name(),
+            name: klnmf_io::file_name(self.input.path()),
             corpus: &corpus,
             top: &top,
             found: &found,
