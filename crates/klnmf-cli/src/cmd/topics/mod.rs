@@ -184,7 +184,7 @@ impl Topics {
         };
         let found = match start {
             Some((w, h)) => klnmf::topics_from(v, w, h, &settings, &mut watch),
-            None => klnmf::topics(v, k, &settings, &mut watch),
+            None => klnmf::topics(v, k, &settings, watch),
         };
         bar.finish_and_clear();
         let found = found.with_context(|| self.input.name())?;
