@@ -89,8 +89,7 @@ impl Figures {
         if let Some(path) = &self.path {
             let table = self.read::<T>()?;
             let rank = self.rank.context("--rank is needed")?;
-            let name =
-                path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into());
+            let name = klnmf_io::file_name(path);
             return self.case(&format!("{name} r={rank}"), table.matrix.view(), rank, rows, compared);
         }
         let faces = uniform::<T>(361, 2429);

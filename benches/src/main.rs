@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
 
 /// Fails before the work if a result could not be written.
 fn check_output(path: &Path) -> anyhow::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = klnmf_io::folder_of(path);
     anyhow::ensure!(folder.is_dir(), "cannot write {}: its folder does not exist", path.display());
     anyhow::ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
     Ok(())

@@ -66,9 +66,7 @@ fn entry<T>(all: &mut Vec<T>, is: impl Fn(&T) -> bool, new: impl FnOnce() -> T) 
 /// How far each method is above the best divergence of all, over time; one chart below the other.
 fn write_svg(path: &Path, cases: &[(String, Vec<Trace>)]) -> anyhow::Result<()> {
     let charts: Vec<Chart> = cases.iter().map(|(case, traces)| chart(case, traces)).collect();
-    let picture = sheet(&charts, 1);
-    klnmf_io::atomically(path, |out| out.write_all(picture.as_bytes()))?;
-    Ok(())
+    Ok(klnmf_io::write_text(path, &sheet(&charts, 1))?)
 }
 
 /// Points that are told apart on a logarithmic axis of time, and the last one.

@@ -1,5 +1,6 @@
 //! The figures of a bench: printed as they come, then written as CSV.
 
+use klnmf_io::csv_cell;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -34,17 +35,10 @@ impl Rows {
 
     /// Writes them all; a name with a comma or a quote in it is quoted.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
-        let quoted = |text: &str| {
-            if text.contains([',', '"', '\n']) {
-                format!("\"{}\"", text.replace('"', "\"\""))
-            } else {
-                text.into()
-            }
-        };
         klnmf_io::atomically(path, |out| {
             writeln!(out, "case,precision,what,value,unit")?;
             self.all.iter().try_for_each(|Row { case, precision, what, value, unit }| {
-                writeln!(out, "{},{precision},{},{value},{unit}", quoted(case), quoted(what))
+                writeln!(out, "{},{precision},{},{value},{unit}", csv_cell(case), csv_cell(what))
             })
         })?;
         Ok(())

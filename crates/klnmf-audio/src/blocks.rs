@@ -4,7 +4,7 @@
 //! block begins with the samples before it that its first frame needs; there are as many of them as samples
 //! of silence before the first frame of the signal. So every block can be processed on its own.
 
-use crate::{Spectrum, Stft, mean};
+use crate::{Error, Listener, Recording, Spectrum, Stft, mean};
 use klnmf::Mat;
 
 /// Collects the samples of all channels as they arrive and returns blocks of frames.
@@ -50,6 +50,14 @@ impl Blocks {
             samples.extend_from_slice(channel.as_ref());
         }
         self.len += added;
+    }
+
+    /// Adds the next samples of a mix, which the listener gets too. False at its end.
+    pub(crate) fn read(&mut self, mix: &mut Recording, listener: &mut impl Listener) -> Result<bool, Error> {
+        let Some(piece) = mix.piece()? else { return Ok(false) };
+        listener.samples(&piece);
+        self.push(&piece);
+        Ok(true)
     }
 
     /// Samples per channel so far.

@@ -32,13 +32,7 @@ impl Separator {
         let mut tally = Tally::default();
         let mut over = false;
         while !over {
-            match mix.piece()? {
-                None => over = true,
-                Some(piece) => {
-                    listener.samples(&piece);
-                    blocks.push(&piece);
-                }
-            }
+            over = !blocks.read(mix, listener)?;
             while let Some(block) = blocks.block(over) {
                 let v = block.spectrogram(stft, self.spectrum);
                 let told = |done| watch(Progress::Frames(block.first + done));

@@ -44,13 +44,7 @@ impl Separator {
         let mut blocks = Blocks::new(stft, mix.channels(), 1);
         let (mut all, mut over, mut status) = (Vec::new(), false, Status::Converged);
         while !over && status == Status::Converged {
-            match mix.piece()? {
-                None => over = true,
-                Some(piece) => {
-                    listener.samples(&piece);
-                    blocks.push(&piece);
-                }
-            }
+            over = !blocks.read(mix, listener)?;
             let mut begun = Instant::now();
             while let Some(block) = blocks.block(over) {
                 let v = block.spectrogram(stft, self.spectrum);

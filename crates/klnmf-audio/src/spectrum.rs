@@ -13,6 +13,14 @@ pub enum Spectrum {
 }
 
 impl Spectrum {
+    /// The name in the program's output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Spectrum::Power => "power",
+            Spectrum::Magnitude => "magnitude",
+        }
+    }
+
     /// Computes every entry; panics if the lengths differ.
     pub(crate) fn of(self, bins: &[Complex<f64>], to: &mut [f64]) {
         assert_eq!(bins.len(), to.len(), "entries of the frames");

@@ -2,6 +2,7 @@
 
 use crate::cmd::{Data, Output, thread_count};
 use crate::input::{self, available_memory};
+use crate::outputs::named_after;
 use crate::summary::bytes;
 use anyhow::{Context, bail};
 use klnmf::{LineBuffer, Lines, Memory, Order, Problem, Scalar, Solver, Sparse};
@@ -134,13 +135,11 @@ fn known(data: &Data) -> Option<Facts> {
     if Folder::is_at(&data.path) {
         return Facts::read(&data.path).ok();
     }
-    let text = data.path.to_string_lossy().to_lowercase();
-    let extension = text.trim_end_matches(".gz").rsplit('.').next().unwrap_or_default().to_owned();
-    if data.memory.is_none() && READ_IN_FULL.contains(&extension.as_str()) {
+    if data.memory.is_none() && READ_IN_FULL.contains(&klnmf_io::extension(&data.path).as_str()) {
         return None;
     }
     // An error is reported when the data are read.
-    let found = summary(data)?;
+    let found = klnmf_io::peek_layer(&data.path, data.layer.as_deref()).ok()?;
     let Summary { shape: Some((n, m)), stored: Some(stored), .. } = found else { return None };
     let stored = if found.symmetric { stored.saturating_mul(2) } else { stored };
     let (rows, cols) = (usize::try_from(n).ok()?, usize::try_from(m).ok()?);
@@ -169,18 +168,10 @@ pub fn memory_of<T: Scalar>(facts: &Facts, rank: usize, threads: usize) -> Memor
     }
 }
 
-/// What the file holds, if it is known without reading it.
-fn summary(data: &Data) -> Option<Summary> {
-    klnmf_io::peek_layer(&data.path, data.layer.as_deref()).ok().filter(|found| found.shape.is_some())
-}
-
 /// The folder beside a file that its conversion goes to.
 pub fn name_for(path: &Path, layer: Option<&str>) -> PathBuf {
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let stem = name.strip_suffix(".gz").unwrap_or(&name);
-    let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
     let layer = layer.map_or(String::new(), |layer| format!(".{}", layer.replace(['/', '\\'], "_")));
-    path.with_file_name(format!("{stem}{layer}.klnmf"))
+    path.with_file_name(named_after(path, &format!("{layer}.klnmf")))
 }
 
 /// A table with the names and the shape of the data, and no entries.

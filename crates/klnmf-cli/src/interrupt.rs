@@ -4,11 +4,17 @@
 //! Ending the program also removes unfinished files, which have hidden names, because nothing else would.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The exit code of an interrupted program, by the convention of shells.
-pub const EXIT_CODE: u8 = 130;
+const EXIT_CODE: u8 = 130;
+
+/// The exit code of a verb, which saved what it had if it was interrupted.
+pub fn exit_code(interrupted: bool) -> ExitCode {
+    if interrupted { ExitCode::from(EXIT_CODE) } else { ExitCode::SUCCESS }
+}
 
 /// Folders that were created for results, and whether to remove their contents too.
 static MADE: Mutex<Vec<(PathBuf, bool)>> = Mutex::new(Vec::new());

@@ -50,8 +50,7 @@ impl NewFolder {
         let out = target.display();
         let Some(name) = target.file_name() else { bail!("--out {out}: give the name of a folder") };
         outputs::check_parent(target)?;
-        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
+        let parent = klnmf_io::folder_of(target);
         let prefix = format!(".{}.klnmf-", name.to_string_lossy());
         let notes = remove_leftovers(target, parent, &prefix);
         if exists(target)? {
@@ -130,7 +129,7 @@ fn begin(parent: &Path, prefix: &str) -> io::Result<(TempDir, File)> {
 }
 
 /// Whether the target exists; fails if it is not a folder. A link is not followed.
-fn exists(target: &Path) -> anyhow::Result<bool> {
+pub fn exists(target: &Path) -> anyhow::Result<bool> {
     let out = target.display();
     match fs::symlink_metadata(target) {
         Ok(about) if about.is_dir() => Ok(true),

@@ -1,6 +1,6 @@
 //! A folder that results are written into one by one.
 
-use crate::{interrupt, outputs};
+use crate::{interrupt, new_folder, outputs};
 use anyhow::{Context, bail};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,9 @@ impl OutFolder {
     /// run writes the first of them first.
     pub fn new(path: &Path, own: &[&str]) -> anyhow::Result<Self> {
         let (out, folder) = (path.display(), Self { path: path.to_owned(), made: Cell::new(false) });
-        match std::fs::symlink_metadata(path) {
-            Err(_) => {
-                outputs::check_parent(path)?;
-                return Ok(folder);
-            }
-            Ok(about) if about.is_symlink() => bail!("--out {out}: it is a link; give the folder itself"),
-            Ok(about) if !about.is_dir() => bail!("--out {out}: it is a file; give the name of a folder"),
-            Ok(_) => {}
+        outputs::check_parent(path)?;
+        if !new_folder::exists(path)? {
+            return Ok(folder);
         }
         let entries = std::fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let entries = entries.with_context(|| format!("cannot read the folder {out}"))?;

@@ -1,7 +1,7 @@
 //! The files that a verb writes: their names if none are given, and the checks before the work.
 
 use anyhow::bail;
-use klnmf_io::NewFile;
+use klnmf_io::{NewFile, folder_of};
 use std::path::{Path, PathBuf};
 
 /// A result: the option that names it, and its file.
@@ -22,36 +22,19 @@ pub fn csv_names(prefix: &str) -> [PathBuf; 2] {
     ["W", "H"].map(|factor| PathBuf::from(format!("{prefix}_{factor}.csv")))
 }
 
-/// The name of a file without its folder, for the title of a page.
-pub fn title(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-}
-
 /// The name of part `k`, counting from 0, if it has no other. Files and pages use the same.
 pub fn part(k: usize) -> String {
     format!("part{}", k + 1)
 }
 
-/// A name as a cell of a CSV file, which a spreadsheet does not take for a formula.
-pub fn csv_cell(text: &str) -> String {
-    let text = klnmf_io::harmless(text);
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.into_owned()
-    }
-}
-
 /// Fails if the folder that a result is to be created in does not exist.
 pub fn check_parent(path: &Path) -> anyhow::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
-    folder.map_or(Ok(()), |folder| {
-        bail!(
-            "cannot write {}: the folder {} does not exist; create it first",
-            path.display(),
-            folder.display()
-        )
-    })
+    let folder = folder_of(path);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let (path, folder) = (path.display(), folder.display());
+    bail!("cannot write {path}: the folder {folder} does not exist; create it first")
 }
 
 /// Fails before the work starts if a result could not be written, or would replace an input, another result
@@ -84,9 +67,8 @@ pub fn check(inputs: &[PathBuf], outputs: &[Output], force: bool) -> anyhow::Res
 
 /// The same for two names of one file.
 fn place(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default();
-    let in_folder = |_| std::fs::canonicalize(folder).map(|folder| folder.join(name));
+    let in_folder = |_| std::fs::canonicalize(folder_of(path)).map(|folder| folder.join(name));
     std::fs::canonicalize(path).or_else(in_folder).unwrap_or(path.into())
 }
 

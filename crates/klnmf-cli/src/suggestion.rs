@@ -14,14 +14,14 @@ pub fn for_error(error: &anyhow::Error) -> String {
 
 /// The file that could not be read because there is none.
 fn missing<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e Path> {
-    if let Some(klnmf_text::Error::Read { path, why }) = cause.downcast_ref() {
-        return (why.kind() == NotFound).then_some(path);
-    }
-    let sound = cause.downcast_ref::<klnmf_audio::Error>().and_then(|error| match error {
-        klnmf_audio::Error::File(file) => Some(file),
-        _ => None,
-    });
-    match sound.or_else(|| cause.downcast_ref())? {
+    let file = if let Some(klnmf_text::Error::File(file)) = cause.downcast_ref() {
+        file
+    } else if let Some(klnmf_audio::Error::File(file)) = cause.downcast_ref() {
+        file
+    } else {
+        cause.downcast_ref()?
+    };
+    match file {
         klnmf_io::Error::Read { path, why } if why.kind() == NotFound => Some(path),
         _ => None,
     }
@@ -29,8 +29,7 @@ fn missing<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e Path>
 
 fn most_alike(path: &Path) -> Option<PathBuf> {
     let wanted = path.file_name()?.to_string_lossy().to_lowercase();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?.flatten();
+    let entries = std::fs::read_dir(klnmf_io::folder_of(path)).ok()?.flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let alike = |name: &String| strsim::normalized_damerau_levenshtein(&wanted, &name.to_lowercase());
     let best = names.map(|name| (alike(&name), name)).filter(|(likeness, _)| *likeness >= ALIKE);

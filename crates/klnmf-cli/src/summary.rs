@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use klnmf::Info;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// A number for JSON, which has no infinity: `null` stands for numbers that are not finite.
 pub fn number(x: f64) -> Value {
@@ -34,8 +34,8 @@ pub fn status(status: klnmf::Status) -> &'static str {
 }
 
 /// Prints one line of JSON on standard output.
-pub fn print_json(object: Map<String, Value>) -> anyhow::Result<()> {
-    print(&format!("{}\n", Value::Object(object)))
+pub fn print_json(object: &Value) -> anyhow::Result<()> {
+    print(&format!("{object}\n"))
 }
 
 /// Prints text on standard output. A failure, such as a closed pipe, is an error, not a panic.

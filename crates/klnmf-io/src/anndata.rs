@@ -69,7 +69,7 @@ fn place(root: &Group, layer: Option<&str>) -> Result<(Group, String, Group), Fa
 
 /// The error about a matrix that the file does not hold.
 fn missing(root: &Group, layer: Option<&str>) -> Result<Fault, Fault> {
-    let what = layer.map_or("matrix X".into(), |layer| format!("layer {}", quoted(layer.as_bytes())));
+    let what = layer.map_or("matrix X".into(), |layer| format!("layer {}", quoted(layer)));
     let layers = layers(root)?;
     Ok(Fault::Content(match layers.is_empty() {
         true if layer.is_some() => format!("there is no {what}, and no other: leave out --layer to read X"),
@@ -87,7 +87,7 @@ fn compressed(group: &Group, bound: u64) -> Result<Held, Fault> {
         Some("csr_matrix" | "csr") => Order::Columns,
         Some("csc_matrix" | "csc") => Order::Rows,
         other => {
-            let other = quoted(other.unwrap_or_default().as_bytes());
+            let other = quoted(other.unwrap_or_default());
             return Err(Fault::Content(format!(
                 "the matrix is encoded as {other}, which cannot be read: store it as csr_matrix or as an array"
             )));

@@ -9,7 +9,7 @@ use crate::folder::Folder;
 use crate::header::Facts;
 use crate::npy::write_texts;
 use crate::origin::{self, Origin};
-use crate::output::UnfinishedFolder;
+use crate::output::{UnfinishedFolder, file_name, folder_of};
 use crate::packed_lines::{LineWriter, Written};
 use crate::source::must_last;
 use crate::spill::{Spill, spill_in};
@@ -70,8 +70,8 @@ const LOCK: &str = "lock";
 impl Hidden {
     /// Creates a folder, and removes leftovers.
     fn beside(to: &Path) -> io::Result<Self> {
-        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let prefix = format!(".{}.", to.file_name().unwrap_or_default().to_string_lossy());
+        let parent = folder_of(to);
+        let prefix = format!(".{}.", file_name(to));
         remove_leftovers(parent, &prefix);
         loop {
             let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent)?;

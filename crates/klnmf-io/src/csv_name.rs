@@ -11,6 +11,16 @@ pub fn harmless(name: &str) -> Cow<'_, str> {
     if is_formula(name.trim_start_matches('\'')) { format!("'{name}").into() } else { name.into() }
 }
 
+/// A name as a cell of a CSV file: [`harmless`], and in quotes if it needs them.
+pub fn csv_cell(name: &str) -> String {
+    let cell = harmless(name);
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.into_owned()
+    }
+}
+
 /// The name that [`harmless`] has changed.
 pub(crate) fn original(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|rest| is_formula(rest.trim_start_matches('\''))).unwrap_or(cell)

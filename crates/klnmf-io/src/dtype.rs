@@ -67,7 +67,7 @@ impl Dtype {
             Kind::Bool | Kind::Int | Kind::Uint | Kind::Float => Ok(()),
             _ => Err(Fault::Content(format!(
                 "elements of type {} are not real numbers: save the array with .astype(\"f8\")",
-                quoted(self.descr.as_bytes())
+                quoted(&self.descr)
             ))),
         }
     }
@@ -105,7 +105,7 @@ impl Dtype {
             (Kind::Uint, 4) => append!(u32, self, bytes, out, i64::from),
             (Kind::Uint, 8) => append!(u64, self, bytes, out, |x| i64::try_from(x).unwrap_or(i64::MAX)),
             _ => {
-                let descr = quoted(self.descr.as_bytes());
+                let descr = quoted(&self.descr);
                 return Err(Fault::Content(format!("integers expected, elements have type {descr}")));
             }
         }
@@ -122,7 +122,7 @@ impl Dtype {
                 codes
             }
             _ => {
-                let descr = quoted(self.descr.as_bytes());
+                let descr = quoted(&self.descr);
                 return Err(Fault::Content(format!("text expected, elements have type {descr}")));
             }
         };

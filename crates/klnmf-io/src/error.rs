@@ -150,10 +150,10 @@ impl From<klnmf::Error> for Fault {
     }
 }
 
-/// A piece of the file in quotes, shortened for a message.
-pub(crate) fn quoted(bytes: &[u8]) -> String {
+/// A piece of a file in quotes, shortened for a message.
+pub fn quoted(text: impl AsRef<[u8]>) -> String {
     const LONGEST: usize = 40;
-    let text = String::from_utf8_lossy(bytes);
+    let text = String::from_utf8_lossy(text.as_ref());
     match text.char_indices().nth(LONGEST) {
         None => format!("\"{text}\""),
         Some((end, _)) => format!("\"{}…\"", &text[..end]),
@@ -165,7 +165,7 @@ fn name(path: &Path) -> String {
 }
 
 /// The text with line breaks and control characters escaped.
-fn one_line(text: impl Display) -> String {
+pub fn one_line(text: impl Display) -> String {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let mut line = String::new();
     for c in text.to_string().chars() {

@@ -1,6 +1,7 @@
 //! The format of a file, by its extension.
 
 use crate::error::Fault;
+use crate::output::file_name;
 use std::path::Path;
 
 /// The formats that can be read.
@@ -18,12 +19,16 @@ pub(crate) enum Format {
     H5,
 }
 
+/// The extension of a name in lower case, without the `.gz` that may follow it; empty if there is none.
+pub fn extension(path: &Path) -> String {
+    let name = file_name(path).to_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    name.rsplit_once('.').map_or(String::new(), |(_, extension)| extension.to_owned())
+}
+
 impl Format {
     pub(crate) fn of(path: &Path) -> Result<Self, Fault> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        let name = name.strip_suffix(".gz").unwrap_or(&name);
-        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-        match extension {
+        match extension(path).as_str() {
             "npy" => Ok(Format::Npy),
             "npz" => Ok(Format::Npz),
             "mtx" => Ok(Format::Mtx),

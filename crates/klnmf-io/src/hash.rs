@@ -61,7 +61,7 @@ pub fn data_hash_text<T: Scalar>(v: Matrix<'_, T>) -> String {
         let mut hash = DataHash { ..empty };
         v.entries_in(first..(first + PART).min(lines))
             .for_each(|(row, col, x)| hash.add(row, col, x.to_f64()));
-        hash.sum.wrapping_sub(empty.sum)
+        hash.part()
     };
     // Outside a pool there is one thread. Those of rayon's own pool would not survive a fork of the process.
     let sum = match rayon::current_thread_index() {

@@ -79,8 +79,8 @@ pub(crate) fn dataset(group: &Group, name: &str) -> Result<Dataset, Fault> {
         Some(Node::Dataset(dataset)) => Ok(*dataset),
         _ => Err(Fault::Content(format!(
             "there is no dataset {} in {}: write the file again",
-            quoted(name.as_bytes()),
-            quoted(group.name().as_bytes())
+            quoted(name),
+            quoted(group.name())
         ))),
     }
 }

@@ -2,9 +2,8 @@
 
 use crate::error::Fault;
 use crate::hdf5::{self, indices, numeric, pieces, reals, sides};
-use crate::memory::check_sparse;
+use crate::memory::{check_sparse, reserved};
 use crate::number::rounded;
-use crate::scipy::reserved;
 use crate::table::Stored;
 use hdf5_reader::Dataset;
 use hdf5_reader::group::Group;

@@ -72,16 +72,19 @@ mod zipped;
 
 pub use checkpoint::{Checkpoint, Saver, fingerprint, read_checkpoint, write_checkpoint};
 pub use convert::convert;
-pub use csv_name::harmless;
-pub use error::Error;
+pub use csv_name::{csv_cell, harmless};
+pub use error::{Error, one_line, quoted};
 pub use folder::Folder;
+pub use format::extension;
 pub use hash::{DataHash, data_hash_text};
 pub use header::Facts;
 pub use model::{Model, read_metadata, read_model, write_model, write_spooled_model};
 pub use names::read_names;
 pub use npy::write_npy;
 pub use number::rounded_to_zero;
-pub use output::{NewFile, Target, abandon_unfinished, atomically, without_path};
+pub use output::{
+    NewFile, Target, abandon_unfinished, atomically, file_name, folder_of, without_path, write_text,
+};
 pub use packed_lines::PackedLines;
 pub use spool::Spool;
 pub use summary::{ArrayInfo, Summary, peek, peek_layer};

@@ -1,5 +1,5 @@
-//! Checks whether a sparse matrix of a claimed shape fits in memory: the length of the file does not bound
-//! its empty rows and columns.
+//! Checks whether what a file claims fits in memory: its length does not bound the empty rows and columns
+//! of a sparse matrix.
 
 use crate::error::Fault;
 
@@ -21,4 +21,13 @@ pub(crate) fn check_sparse(rows: u64, cols: u64, stored: u64) -> Result<(usize, 
              size in the file is right"
         ))),
     }
+}
+
+/// An empty list with room for so many elements, or an error if they exceed what the system can allocate.
+pub(crate) fn reserved<I>(length: usize) -> Result<Vec<I>, Fault> {
+    let mut out = Vec::new();
+    let bytes = length as u128 * size_of::<I>() as u128;
+    let too_large = |_| klnmf::Error::TooLarge { rows: length, cols: 1, bytes };
+    out.try_reserve_exact(length).map_err(too_large)?;
+    Ok(out)
 }

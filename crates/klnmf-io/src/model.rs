@@ -2,6 +2,7 @@
 
 use crate::archive::Archive;
 use crate::error::{Error, Fault};
+use crate::names::check_count;
 use crate::output::Target;
 use crate::source::Source;
 use crate::spool::Spool;
@@ -32,6 +33,12 @@ pub struct Model<T> {
 }
 
 impl<T: Scalar> Model<T> {
+    /// A model without names and columns.
+    pub fn new(w: Mat<T>, h: Mat<T>, metadata: String) -> Self {
+        let columns = Vec::new();
+        Self { w, h, metadata, row_names: None, col_names: None, part_names: None, columns }
+    }
+
     /// Fails unless all sizes match.
     fn check(&self) -> Result<(), Fault> {
         let (w, h) = ((self.w.rows(), self.w.cols()), (self.h.rows(), self.h.cols()));
@@ -42,22 +49,9 @@ impl<T: Scalar> Model<T> {
             );
             return Err(Fault::Content(what));
         }
-        let names = [
-            ("row", &self.row_names, w.0),
-            ("column", &self.col_names, h.1),
-            ("part", &self.part_names, h.0),
-        ];
-        for (what, names, length) in names {
-            if let Some(names) = names
-                && names.len() != length
-            {
-                return Err(Fault::Content(format!(
-                    "{} {what} names where {length} are needed",
-                    names.len()
-                )));
-            }
-        }
-        Ok(())
+        check_count("row", self.row_names.as_deref(), w.0)?;
+        check_count("column", self.col_names.as_deref(), h.1)?;
+        check_count("part", self.part_names.as_deref(), h.0)
     }
 }
 

@@ -3,6 +3,13 @@
 use crate::error::{Error, Fault};
 use std::path::Path;
 
+/// Fails unless there are as many names as are needed.
+pub(crate) fn check_count(what: &str, names: Option<&[String]>, needed: usize) -> Result<(), Fault> {
+    let wrong = names.map(<[String]>::len).filter(|count| *count != needed);
+    let told = |count| Fault::Content(format!("{count} {what} names where {needed} are needed"));
+    wrong.map_or(Ok(()), |count| Err(told(count)))
+}
+
 /// The lines of a small text file, without line ends.
 ///
 /// ```

@@ -5,6 +5,7 @@
 
 use crate::dtype::Dtype;
 use crate::error::{Error, Fault, quoted};
+use crate::memory::reserved;
 use crate::output::{Target, atomically};
 use crate::source::{Length, Source};
 use crate::table::{Stored, Table};
@@ -206,10 +207,7 @@ impl<'a> Array<'a> {
 
     /// All elements as numbers, in the order of the file.
     pub(crate) fn reals<T: Scalar>(&mut self) -> Result<Vec<T>, Fault> {
-        let mut out = Vec::new();
-        let bytes = self.items as u128 * size_of::<T>() as u128;
-        let too_large = |_| klnmf::Error::TooLarge { rows: self.items, cols: 1, bytes };
-        out.try_reserve_exact(self.items).map_err(too_large)?;
+        let mut out = reserved(self.items)?;
         self.next_reals(self.items, &mut out)?;
         Ok(out)
     }
@@ -382,7 +380,7 @@ pub(crate) fn write_header(out: &mut impl Write, descr: &str, shape: &[u64]) -> 
     let unpadded = 10 + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
     text.push('\n');
-    let length = u16::try_from(text.len()).map_err(|_| io::Error::other(quoted(text.as_bytes())))?;
+    let length = u16::try_from(text.len()).map_err(|_| io::Error::other(quoted(&text)))?;
     out.write_all(MAGIC)?;
     out.write_all(&[1, 0])?;
     out.write_all(&length.to_le_bytes())?;

@@ -62,6 +62,21 @@ pub fn atomically<'p>(
     file.keep()
 }
 
+/// The name of a file without its folder, as text; the whole path if it does not end in a name.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// The folder that a file is in, or will be.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes a text completely or not at all.
+pub fn write_text<'p>(target: impl Into<Target<'p>>, text: &str) -> Result<(), Error> {
+    atomically(target, |out| out.write_all(text.as_bytes()))
+}
+
 /// A file that is filled over time and gets its name when it is complete and [kept](NewFile::keep). This is
 /// [`atomically`] for content that arrives in pieces. If it is dropped before that, nothing remains.
 pub struct NewFile {
@@ -178,7 +193,7 @@ impl Unfinished {
     fn beside(path: &Path) -> io::Result<(File, Self)> {
         let no_name = || io::Error::new(ErrorKind::InvalidInput, "the path does not end in a file name");
         let prefix = hidden_prefix(path).ok_or_else(no_name)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder_of(path);
         remove_leftovers(folder, &prefix);
         let mut all = all_unfinished();
         let (file, path) = loop {

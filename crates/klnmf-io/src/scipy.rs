@@ -2,7 +2,7 @@
 
 use crate::archive::Archive;
 use crate::error::{Fault, quoted};
-use crate::memory::check_sparse;
+use crate::memory::{check_sparse, reserved};
 use crate::npy::Array;
 use crate::source::Source;
 use klnmf::{Order, Scalar, Sparse};
@@ -39,7 +39,7 @@ pub(crate) fn preamble(archive: &mut Archive) -> Result<Preamble, Fault> {
         Some("csc") => Layout::Csc,
         Some("coo") => Layout::Coo,
         other => {
-            let other = quoted(other.unwrap_or_default().as_bytes());
+            let other = quoted(other.unwrap_or_default());
             return Err(Fault::Content(format!(
                 "sparse format {other} is not supported: convert the matrix with .tocsr() before saving"
             )));
@@ -110,14 +110,6 @@ fn indices<I: TryFrom<i64>>(archive: &mut Archive, name: &str, limit: u64) -> Re
         array.finish()?;
         Ok(out)
     })
-}
-
-pub(crate) fn reserved<I>(length: usize) -> Result<Vec<I>, Fault> {
-    let mut out = Vec::new();
-    let bytes = length as u128 * size_of::<I>() as u128;
-    let too_large = |_| klnmf::Error::TooLarge { rows: length, cols: 1, bytes };
-    out.try_reserve_exact(length).map_err(too_large)?;
-    Ok(out)
 }
 
 /// Passes all entries of a coo matrix to `put`, reading the three arrays in step.

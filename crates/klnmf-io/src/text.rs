@@ -10,6 +10,7 @@ use crate::csv_name::{harmless, original};
 use crate::error::{Error, Fault, quoted};
 use crate::format::Format;
 use crate::lines::{Lines, Piece, line_ends};
+use crate::names::check_count;
 use crate::number::{self, rounded};
 use crate::output::{Target, atomically};
 use crate::source::Source;
@@ -239,7 +240,7 @@ impl<T: Scalar> Rows<T> {
                 let what = format!(
                     "{} is not a number, but all cells below it are: correct it, or empty the first cell of \
                      the header if this column holds names",
-                    quoted(first.as_bytes())
+                    quoted(first)
                 );
                 Err(Fault::Cell { line: self.shape.first_line, column: 1, what })
             }
@@ -296,7 +297,7 @@ fn is_header(cells: &[String], separator: Separator) -> Result<bool, (u64, Strin
     let advice = format!(
         "{what}; if this line is a header, empty its first cell or rename {}; if the first column holds names, \
          add a header",
-        quoted(cells[number].as_bytes())
+        quoted(&cells[number])
     );
     Err((text as u64 + 1, advice))
 }
@@ -346,14 +347,9 @@ pub fn write_csv<'p, T: Scalar>(
     col_names: Option<&[String]>,
 ) -> Result<(), Error> {
     let target = target.into();
-    for (what, names, length) in [("row", row_names, matrix.rows()), ("column", col_names, matrix.cols())] {
-        if let Some(names) = names
-            && names.len() != length
-        {
-            let what = format!("{} {what} names where {length} are needed", names.len());
-            return Err(Fault::Content(what).at(target.path()));
-        }
-    }
+    check_count("row", row_names, matrix.rows())
+        .and_then(|()| check_count("column", col_names, matrix.cols()))
+        .map_err(|fault| fault.at(target.path()))?;
     atomically(target, |out| write(out, matrix, row_names, col_names))
 }
 

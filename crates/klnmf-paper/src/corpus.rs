@@ -3,9 +3,9 @@
 use crate::checksum;
 use crate::random::Random;
 use crate::size::Size;
-use crate::study::file_name;
 use crate::topics::topics;
 use klnmf::{Mat, Order, Sparse};
+use klnmf_io::file_name;
 use std::path::Path;
 
 /// The number of words, the number of documents and their mean length in the generated corpus.

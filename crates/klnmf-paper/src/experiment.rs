@@ -32,41 +32,34 @@ pub const EXPERIMENTS: [Experiment; 6] = [
     Experiment::Topics,
 ];
 
+/// The name of an experiment, the number of its runs, and its section of the page.
+type About = (&'static str, fn(Size) -> usize, fn(&Record) -> Section);
+
 impl Experiment {
+    fn about(self) -> About {
+        match self {
+            Experiment::SyntheticNd => ("synthetic-nd", |_| decomposition::runs(), synthetic_nd::section),
+            Experiment::SyntheticNmf => ("synthetic-nmf", synthetic_nmf::runs, synthetic_nmf::section),
+            Experiment::WarmRestart => ("warm-restart", warm_restart::runs, warm_restart::section),
+            Experiment::Faces => ("faces", faces::runs, faces::section),
+            Experiment::Music => ("music", music::runs, music::section),
+            Experiment::Topics => ("topics", |_| topics::RUNS, topics::section),
+        }
+    }
+
     /// The name on the command line, of the data folder and on the page.
     pub fn name(self) -> &'static str {
-        match self {
-            Experiment::SyntheticNd => "synthetic-nd",
-            Experiment::SyntheticNmf => "synthetic-nmf",
-            Experiment::WarmRestart => "warm-restart",
-            Experiment::Faces => "faces",
-            Experiment::Music => "music",
-            Experiment::Topics => "topics",
-        }
+        self.about().0
     }
 
     /// The number of runs of a method in this experiment.
     pub(crate) fn runs(self, size: Size) -> usize {
-        match self {
-            Experiment::SyntheticNd => decomposition::runs(),
-            Experiment::SyntheticNmf => synthetic_nmf::runs(size),
-            Experiment::WarmRestart => warm_restart::runs(size),
-            Experiment::Faces => faces::runs(size),
-            Experiment::Music => music::runs(size),
-            Experiment::Topics => topics::RUNS,
-        }
+        self.about().1(size)
     }
 
     /// The section of the page about this experiment.
     pub(crate) fn section(self, record: &Record) -> Section {
-        match self {
-            Experiment::SyntheticNd => synthetic_nd::section(record),
-            Experiment::SyntheticNmf => synthetic_nmf::section(record),
-            Experiment::WarmRestart => warm_restart::section(record),
-            Experiment::Faces => faces::section(record),
-            Experiment::Music => music::section(record),
-            Experiment::Topics => topics::section(record),
-        }
+        self.about().2(record)
     }
 }
 

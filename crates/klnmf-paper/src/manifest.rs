@@ -4,7 +4,6 @@
 use crate::checksum;
 use anyhow::Context;
 use serde_json::{Map, Value, json};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The content of `manifest.json`.
@@ -41,7 +40,7 @@ impl Manifest {
         let Self { settings, machine, facts, files } = self;
         let value = json!({ "settings": settings, "machine": machine, "files": files, "facts": facts });
         let text = serde_json::to_string_pretty(&value)? + "\n";
-        Ok(klnmf_io::atomically(&path(folder), |out| out.write_all(text.as_bytes()))?)
+        Ok(klnmf_io::write_text(&path(folder), &text)?)
     }
 
     /// The seconds that the experiment took.

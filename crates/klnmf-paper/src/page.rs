@@ -9,11 +9,11 @@ use crate::record::Record;
 use crate::section::{Body, Item, Section};
 use crate::study::data_folder;
 use anyhow::Context;
+use klnmf_io::write_text;
 use klnmf_report::{chart, html};
 use minijinja::{Value as Jinja, context};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::Path;
 
 /// What the report shows.
@@ -57,9 +57,9 @@ pub fn draw(out: &Path) -> anyhow::Result<Shown> {
         });
     }
     if !sections.is_empty() {
-        write(&out.join("data/README.md"), &dictionary::text(&files))?;
-        write(&out.join("index.html"), &page(sections, &shown)?)?;
-        write(&out.join("README.md"), &front::text(&fronts)?)?;
+        write_text(&out.join("data/README.md"), &dictionary::text(&files))?;
+        write_text(&out.join("index.html"), &page(sections, &shown)?)?;
+        write_text(&out.join("README.md"), &front::text(&fronts)?)?;
     }
     Ok(shown)
 }
@@ -76,15 +76,11 @@ fn page(sections: Vec<Jinja>, shown: &Shown) -> anyhow::Result<String> {
     Ok(html::render("page.html", include_str!("page.html"), values)?)
 }
 
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    Ok(klnmf_io::atomically(path, |file| file.write_all(text.as_bytes()))?)
-}
-
 fn write_figures(folder: &Path, section: &Section) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let figures = section.items.iter().flat_map(standalone);
-    figures.into_iter().try_for_each(|(name, svg)| write(&folder.join(name), &svg))
+    Ok(figures.into_iter().try_for_each(|(name, svg)| write_text(&folder.join(name), &svg))?)
 }
 
 /// The figure as separate files, with their names.

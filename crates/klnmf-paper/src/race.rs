@@ -4,7 +4,6 @@ use crate::starts;
 use crate::study::thread_count;
 use crate::trace::Trace;
 use klnmf::{Mat, Matrix, Problem, Settings, Solution, Solver, Status, Update};
-use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -56,16 +55,9 @@ pub struct Entrant {
 }
 
 /// Ctrl-C was pressed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
 pub struct Interrupted;
-
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted")
-    }
-}
-
-impl std::error::Error for Interrupted {}
 
 /// Names of the methods in figures and data, the paper's first.
 pub const MUA: &str = "MUA";

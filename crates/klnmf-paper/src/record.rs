@@ -5,7 +5,6 @@ use crate::trace::{Point, Trace};
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::Path;
 
 /// The measurements from which figures, tables and verdicts are made.
@@ -49,7 +48,7 @@ impl Sheet {
     fn write(&self, path: &Path) -> anyhow::Result<Value> {
         let line = |cells: &Vec<String>| cells.join(",") + "\n";
         let text: String = std::iter::once(&self.header).chain(&self.rows).map(line).collect();
-        klnmf_io::atomically(path, |out| out.write_all(text.as_bytes()))?;
+        klnmf_io::write_text(path, &text)?;
         Ok(manifest::sum(text.as_bytes()))
     }
 

@@ -11,6 +11,7 @@ use crate::race::Lab;
 use crate::record::Record;
 use crate::size::Size;
 use crate::{synthetic_nd, synthetic_nmf, topics, warm_restart};
+use klnmf_io::file_name;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -164,11 +165,6 @@ impl Study {
         let (name, input) = (experiment.name(), input.unwrap_or_default());
         format!("klnmf reproduce {name}{size}{input}{turned} --seed {}", self.seed)
     }
-}
-
-/// The name of a file without its folder.
-pub(crate) fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The folder with the data of an experiment.

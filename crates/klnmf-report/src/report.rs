@@ -5,8 +5,7 @@ use crate::{heat, html, parts};
 use klnmf::{Info, Scalar, Solution};
 use klnmf_io::{Table, Target};
 use minijinja::context;
-use serde_json::{Map, Value};
-use std::io::Write;
+use serde_json::Value;
 use std::path::Path;
 
 /// The content of a report.
@@ -22,7 +21,7 @@ pub struct Report<'a, T> {
     /// The progress of the run.
     pub trace: &'a [Info],
     /// The keys and values of the JSON output.
-    pub facts: &'a Map<String, Value>,
+    pub facts: &'a Value,
 }
 
 /// The largest number of parts that are shown.
@@ -36,14 +35,13 @@ impl<T: Scalar> Report<'_, T> {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, target: Target<'_>) -> anyhow::Result<()> {
-        let page = self.page()?;
-        Ok(klnmf_io::atomically(target, |out| out.write_all(page.as_bytes()))?)
+        Ok(klnmf_io::write_text(target, &self.page()?)?)
     }
 
     fn page(&self) -> anyhow::Result<String> {
         let named = |(key, value): (&String, &Value)| [key.replace('_', " "), plain(value)];
         let (repeat, facts): (Vec<_>, Vec<_>) =
-            self.facts.iter().partition(|(key, _)| REPEAT.contains(&key.as_str()));
+            self.facts.as_object().into_iter().flatten().partition(|(key, _)| REPEAT.contains(&key.as_str()));
         let level = klnmf::instruction_level().unwrap_or_default().to_owned();
         let repeat = repeat.into_iter().map(named).chain([["instruction level".to_owned(), level]]);
         let order = self.order();
@@ -60,7 +58,7 @@ impl<T: Scalar> Report<'_, T> {
         let ranks: Vec<usize> = order.iter().map(|(k, _)| *k).collect();
         let samples = self.table.col_names.as_deref();
         let values = context! {
-            name => self.input.file_name().unwrap_or(self.input.as_os_str()).to_string_lossy(),
+            name => klnmf_io::file_name(self.input),
             verdict => self.verdict(),
             facts => facts.into_iter().map(named).collect::<Vec<_>>(),
             repeat => repeat.collect::<Vec<_>>(),

@@ -143,15 +143,8 @@ impl Fit {
             "converged": self.converged,
         });
         let held_out = (!self.held_out.is_empty()).then(|| ("held_out".to_owned(), self.held_out.clone()));
-        Model {
-            w: self.w.clone(),
-            h: self.h.clone(),
-            metadata: metadata.to_string(),
-            row_names: None,
-            col_names: None,
-            part_names: None,
-            columns: held_out.into_iter().collect(),
-        }
+        let columns = held_out.into_iter().collect();
+        Model { columns, ..Model::new(self.w.clone(), self.h.clone(), metadata.to_string()) }
     }
 
     /// The fit in a model that [`Fit::to_model`] made.

@@ -12,7 +12,7 @@ use klnmf_io::Target;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -88,7 +88,7 @@ impl<'v> Fits<'v> {
             Ok(there) if there != text => return Err(Error::Other(refusal(folder, &there, &plan))),
             Ok(_) => {}
             Err(why) if why.kind() == ErrorKind::NotFound => {
-                klnmf_io::atomically(path.as_path(), |out| out.write_all(text.as_bytes()))?;
+                klnmf_io::write_text(&path, &text)?;
             }
             Err(why) => return Err(Error::Other(format!("cannot read {}: {why}", path.display()))),
         }

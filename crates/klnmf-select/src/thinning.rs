@@ -87,18 +87,10 @@ pub fn bootstrap(v: Matrix<'_, f64>, seed: u64) -> Result<Stored<f64>> {
         let total = column.iter().map(|(_, x)| x).sum();
         spread(total, total, column, &mut Stream::new(&[seed, 2, j as u64]));
     }
-    if v.is_sparse() {
-        let drawn = || columns.iter().enumerate().flat_map(|(j, c)| c.iter().map(move |(i, x)| (*i, j, *x)));
-        let sparse = Sparse::from_triplets(v.rows(), v.cols(), v.order(), |put| {
-            drawn().try_for_each(|(i, j, x)| put(i, j, x as f64))
-        });
-        return sparse.map(Stored::Sparse);
-    }
-    let mut dense = Mat::try_zeros(v.rows(), v.cols())?;
-    for (j, column) in columns.iter().enumerate() {
-        column.iter().for_each(|(i, x)| dense[(*i, j)] = *x as f64);
-    }
-    Ok(Stored::Dense(dense))
+    stored_like(v, || {
+        let columns = columns.iter().enumerate();
+        columns.flat_map(|(j, column)| column.iter().map(move |(i, x)| (*i, j, *x as f64)))
+    })
 }
 
 /// Replaces the weights, whose sum is `sum`, by `n` draws among them. The entries are halved again and again.
@@ -118,15 +110,23 @@ fn spread(n: u64, sum: u64, weights: &mut [(usize, u64)], stream: &mut Stream) {
 
 /// V with every positive entry replaced by a function of its row, its column and itself.
 fn map(v: Matrix<'_, f64>, f: impl Fn(u64, u64, f64) -> f64) -> Result<Stored<f64>> {
-    let new = |i: usize, j: usize, x: f64| f(i as u64, j as u64, x);
+    let new = |(i, j, x): (usize, usize, f64)| (i, j, f(i as u64, j as u64, x));
+    stored_like(v, || v.entries().filter(|(.., x)| *x > 0.0).map(new))
+}
+
+/// A matrix of the shape of V with these entries, sparse if V is.
+fn stored_like<E: Iterator<Item = (usize, usize, f64)>>(
+    v: Matrix<'_, f64>,
+    entries: impl Fn() -> E,
+) -> Result<Stored<f64>> {
     if v.is_sparse() {
         let sparse = Sparse::from_triplets(v.rows(), v.cols(), v.order(), |put| {
-            v.entries().filter(|(.., x)| *x > 0.0).try_for_each(|(i, j, x)| put(i, j, new(i, j, x)))
+            entries().try_for_each(|(i, j, x)| put(i, j, x))
         });
         return sparse.map(Stored::Sparse);
     }
     let mut dense = Mat::try_zeros(v.rows(), v.cols())?;
-    v.entries().filter(|(.., x)| *x > 0.0).for_each(|(i, j, x)| dense[(i, j)] = new(i, j, x));
+    entries().for_each(|(i, j, x)| dense[(i, j)] = x);
     Ok(Stored::Dense(dense))
 }
 

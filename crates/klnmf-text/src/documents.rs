@@ -1,9 +1,9 @@
 //! Named texts from a folder or a file.
 
 use crate::Error;
-use crate::error::one_line;
 use crate::source::Source;
 use crate::{folder, records, table};
+use klnmf_io::one_line;
 use std::fs;
 use std::path::Path;
 
@@ -72,9 +72,7 @@ enum Format {
 
 impl Format {
     fn of(path: &Path) -> Result<Self, Error> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        let name = name.strip_suffix(".gz").unwrap_or(&name);
-        match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        match klnmf_io::extension(path).as_str() {
             "txt" => Ok(Format::Lines),
             "csv" => Ok(Format::Table { separator: b',' }),
             "tsv" => Ok(Format::Table { separator: b'\t' }),
@@ -109,8 +107,7 @@ pub fn read_documents(path: &Path, options: &ReadOptions) -> Result<Documents, E
         Format::Records => records::read(&source, options)?,
     };
     if source.guessed {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        documents.note_guessed(&[name]);
+        documents.note_guessed(&[klnmf_io::file_name(path)]);
     }
     Ok(documents)
 }

@@ -1,40 +1,18 @@
 //! The public error type.
 
 use crate::Dropped;
+use klnmf_io::{one_line, quoted};
 use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Errors of texts. Every message is a single line, whatever the file or its name contains.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system could not read the file or folder.
-    #[error("cannot read {}: {}", one_line(path.display()), one_line(why))]
-    Read {
-        /// The file or folder.
-        path: PathBuf,
-        /// The system's message.
-        why: io::Error,
-    },
-    /// The content of the file or folder as a whole is wrong.
-    #[error("{}: {}", one_line(path.display()), one_line(what))]
-    Content {
-        /// The file or folder.
-        path: PathBuf,
-        /// What is wrong and what to do.
-        what: String,
-    },
-    /// A line of a file is wrong.
-    #[error("{}, line {line}: {}", one_line(path.display()), one_line(what))]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line, counted from 1 as editors do.
-        line: usize,
-        /// What is wrong and what to do.
-        what: String,
-    },
+    /// The file or folder cannot be read, or its content is wrong.
+    #[error(transparent)]
+    File(#[from] klnmf_io::Error),
     /// An option has an invalid value.
     #[error("{}: {}", one_line(quoted(value)), one_line(must))]
     Setting {
@@ -58,11 +36,11 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn read(path: &Path, why: io::Error) -> Self {
-        Error::Read { path: path.to_owned(), why }
+        klnmf_io::Error::Read { path: path.to_owned(), why }.into()
     }
 
     pub(crate) fn content(path: &Path, what: impl Into<String>) -> Self {
-        Error::Content { path: path.to_owned(), what: what.into() }
+        klnmf_io::Error::Content { path: path.to_owned(), what: what.into() }.into()
     }
 
     pub(crate) fn setting(value: impl Display, must: impl Into<String>) -> Self {
@@ -83,15 +61,6 @@ fn reasons(dropped: &Dropped) -> String {
     if fell.is_empty() { "the texts have none".into() } else { format!("left out were {}", fell.join(", ")) }
 }
 
-/// A piece of the input in quotes, shortened for a message.
-pub(crate) fn quoted(text: &str) -> String {
-    const LONGEST: usize = 40;
-    match text.char_indices().nth(LONGEST) {
-        None => format!("\"{text}\""),
-        Some((end, _)) => format!("\"{}…\"", &text[..end]),
-    }
-}
-
 /// The message that a named part is missing, with the parts that exist and the option to choose one.
 pub(crate) fn missing<'a>(
     part: &str,
@@ -108,14 +77,4 @@ pub(crate) fn missing<'a>(
         others[MOST] = "…".into();
     }
     format!("there is no {part} {} but {}: choose with {option} NAME", quoted(name), others.join(", "))
-}
-
-/// The text with line breaks and control characters escaped.
-pub(crate) fn one_line(text: impl Display) -> String {
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    let mut line = String::new();
-    for c in text.to_string().chars() {
-        if breaks(c) { line.extend(c.escape_default()) } else { line.push(c) }
-    }
-    line
 }

@@ -1,8 +1,9 @@
 //! One document per line of JSON.
 
-use crate::error::{missing, quoted};
+use crate::error::missing;
 use crate::source::Source;
 use crate::{Documents, Error, ReadOptions};
+use klnmf_io::quoted;
 use serde_json::{Map, Value};
 
 /// The documents of a file with one object per line; blank lines are skipped.
@@ -42,7 +43,7 @@ fn field<'a>(fields: &'a Map<String, Value>, name: &str, option: &str) -> Result
 }
 
 fn unfit(fields: &Map<String, Value>, name: &str, wanted: &str, option: &str) -> String {
-    let names: Vec<String> = fields.keys().map(|name| quoted(name)).collect();
+    let names: Vec<String> = fields.keys().map(quoted).collect();
     format!("field {} is not {wanted}: choose one of {} with {option} NAME", quoted(name), names.join(", "))
 }
 

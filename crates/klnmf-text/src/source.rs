@@ -35,7 +35,7 @@ impl<'a> Source<'a> {
 
     /// The error that a line, counted from 1, is wrong.
     pub(crate) fn wrong_line(&self, line: usize, what: impl Into<String>) -> Error {
-        Error::Line { path: self.path.to_owned(), line, what: what.into() }
+        klnmf_io::Error::Line { path: self.path.to_owned(), line: line as u64, what: what.into() }.into()
     }
 }
 

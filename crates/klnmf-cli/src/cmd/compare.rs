@@ -9,9 +9,8 @@ use klnmf::{Mat, Match, cosines, match_parts};
 use klnmf_io::Target;
 use klnmf_report::html;
 use minijinja::context;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -72,11 +71,10 @@ impl Compare {
         let (pairs, table) = (match_parts(&a.w, &b.w)?, cosines(&a.w, &b.w)?);
         if let Some(path) = &self.report {
             let page = self.page([&a, &b], &table, &pairs)?;
-            klnmf_io::atomically(Target::new(path, self.force), |out| out.write_all(page.as_bytes()))?;
+            klnmf_io::write_text(Target::new(path, self.force), &page)?;
         }
         if let Some(path) = &self.csv {
-            let table = csv(&a, &b, &pairs);
-            klnmf_io::atomically(Target::new(path, self.force), |out| out.write_all(table.as_bytes()))?;
+            klnmf_io::write_text(Target::new(path, self.force), &csv(&a, &b, &pairs))?;
         }
         self.output.print(facts(&a, &b, &pairs), |_| self.text(&a, &b, &table, &pairs))?;
         Ok(ExitCode::SUCCESS)
@@ -108,8 +106,8 @@ impl Compare {
         pairs: &[Match],
     ) -> anyhow::Result<String> {
         let values = context! {
-            a => outputs::title(&self.a),
-            b => outputs::title(&self.b),
+            a => klnmf_io::file_name(&self.a),
+            b => klnmf_io::file_name(&self.b),
             picture => picture(parts, table, pairs),
             pairs => pairs.iter().map(|pair| told(parts, table, pair)).collect::<Vec<_>>(),
         };
@@ -148,19 +146,17 @@ fn told([a, b]: [&Dictionary<f64>; 2], table: &Mat<f64>, pair: &Match) -> [Strin
     [a.name(pair.first), b.name(pair.second), format!("{:.4}", pair.cosine), nearer]
 }
 
-/// The parts that have no partner.
-fn alone(count: usize, paired: impl Fn(usize) -> bool) -> Vec<usize> {
-    (0..count).filter(|k| !paired(*k)).collect()
-}
-
+/// The parts of both models that have no partner.
 fn left(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> [Vec<usize>; 2] {
-    let first = alone(a.w.cols(), |k| pairs.iter().any(|pair| pair.first == k));
-    [first, alone(b.w.cols(), |k| pairs.iter().any(|pair| pair.second == k))]
+    let alone = |parts: &Dictionary<f64>, of: fn(&Match) -> usize| {
+        (0..parts.w.cols()).filter(|k| pairs.iter().all(|pair| of(pair) != *k)).collect()
+    };
+    [alone(a, |pair| pair.first), alone(b, |pair| pair.second)]
 }
 
 /// A line for every pair, and for every part without a partner.
 fn csv(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> String {
-    let cell = |parts: &Dictionary<f64>, k: usize| outputs::csv_cell(&parts.name(k));
+    let cell = |parts: &Dictionary<f64>, k: usize| klnmf_io::csv_cell(&parts.name(k));
     let [only_a, only_b] = left(a, b, pairs);
     let pair = |pair: &Match| format!("{},{},{}\n", cell(a, pair.first), cell(b, pair.second), pair.cosine);
     let mut lines = vec!["a,b,cosine\n".to_owned()];
@@ -170,7 +166,7 @@ fn csv(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> String {
     lines.concat()
 }
 
-fn facts(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> Map<String, Value> {
+fn facts(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> Value {
     let pair = |pair: &Match| {
         let names = [a.name(pair.first), b.name(pair.second)];
         json!({ "a": pair.first, "b": pair.second, "cosine": pair.cosine, "names": names })
@@ -178,14 +174,13 @@ fn facts(a: &Dictionary<f64>, b: &Dictionary<f64>, pairs: &[Match]) -> Map<Strin
     let [only_a, only_b] = left(a, b, pairs);
     let mean = pairs.iter().map(|pair| pair.cosine).sum::<f64>() / pairs.len().max(1) as f64;
     let least = pairs.iter().map(|pair| pair.cosine).fold(1.0, f64::min);
-    let object = json!({
+    json!({
         "pairs": pairs.iter().map(pair).collect::<Vec<_>>(),
         "only_a": only_a,
         "only_b": only_b,
         "mean_cosine": mean,
         "least_cosine": least,
-    });
-    object.as_object().cloned().unwrap_or_default()
+    })
 }
 
 /// The names of parts for a picture: their own, shortened, or their numbers.
@@ -205,7 +200,7 @@ fn longest(labels: &[String]) -> f64 {
 /// The cosines as squares, the parts of the second model in the order of their partners.
 fn picture(parts: [&Dictionary<f64>; 2], table: &Mat<f64>, pairs: &[Match]) -> String {
     const CELL: f64 = 26.0;
-    let rest = alone(table.cols(), |k| pairs.iter().any(|pair| pair.second == k));
+    let [_, rest] = left(parts[0], parts[1], pairs);
     let order: Vec<usize> = pairs.iter().map(|pair| pair.second).chain(rest).collect();
     let [rows, columns] = parts.map(labels);
     // Labels that are wider than a cell stand upright.

@@ -70,7 +70,7 @@ impl Convert {
             "nnz": found.facts.nonzero,
             "bytes": size,
         });
-        self.output.print(facts.as_object().cloned().unwrap_or_default(), |_| {
+        self.output.print(facts, |_| {
             format!(
                 "V            {rows} × {cols}, {} entries\nfolder       {}, {}, {:.2} bytes per entry\n",
                 found.facts.stored,

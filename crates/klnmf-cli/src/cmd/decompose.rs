@@ -8,7 +8,7 @@ use anyhow::bail;
 use clap::Args;
 use klnmf::{DecomposeSettings, Decomposer, Decomposition, Mat, Scalar, Solver, Status};
 use klnmf_io::{Model, Table, Target};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -46,13 +46,13 @@ pub struct Decompose {
     simplex: bool,
     /// Tolerance, relative to the sum of a column: stop when its gap is at most this times its sum; 0 never
     /// stops early
-    #[arg(long, value_name = "GAP", default_value_t = 1e-6, allow_negative_numbers = true)]
+    #[arg(long, value_name = "GAP", default_value_t = 1e-6)]
     tol: f64,
     /// Maximum number of iterations for a column
-    #[arg(long, value_name = "N", default_value_t = 5000, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 5000)]
     max_iter: usize,
     /// Time limit in seconds; columns that were not reached keep an even start
-    #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
     /// File for H, W and the arrays divergence, gap, iterations [default: named after V, such as
     /// catalogue-weights.npz]
@@ -116,19 +116,19 @@ impl Decompose {
         bar.finish_and_clear();
         let mut found = input::about_table(&self.data, table, found)?;
         if self.simplex {
-            onto_simplex(&mut found.h);
+            // If the columns of W sum to 1, the optimum on the simplex is the free optimum divided by its
+            // sum: min Σ −a·log(Kx) subject to Σx = 1 and min Σ −a·log(Kx) + Σx differ only in the scale of
+            // x. Divergence and gap stay the same. An empty column gets even weights.
+            let even = T::from_f64(1.0 / found.h.rows() as f64);
+            to_sum_one(&mut found.h, even);
         }
         self.output.tell(|| format!("writing {}", self.out().display()));
         let mut facts = self.facts(&found, table, (source.nnz(), sum), seconds);
-        facts.insert("data_hash".into(), json!(hash));
+        facts["data_hash"] = json!(hash);
         self.write(table, w, parts, &found, &facts, command)?;
-        facts.insert("command".into(), json!(command));
+        facts["command"] = json!(command);
         self.tell(&found, table, rows.is_some(), facts)?;
-        Ok(if found.status == Status::Stopped {
-            ExitCode::from(interrupt::EXIT_CODE)
-        } else {
-            ExitCode::SUCCESS
-        })
+        Ok(interrupt::exit_code(found.status == Status::Stopped))
     }
 
     fn out(&self) -> PathBuf {
@@ -157,12 +157,7 @@ impl Decompose {
         }
         found.align(&file.to_string(), &table.row_names, "V")?;
         if self.simplex {
-            for k in 0..found.w.cols() {
-                let sum: f64 = found.w.col(k).iter().map(|x| x.to_f64()).sum();
-                if sum > 0.0 {
-                    found.w.col_mut(k).iter_mut().for_each(|x| *x = T::from_f64(x.to_f64() / sum));
-                }
-            }
+            to_sum_one(&mut found.w, T::ZERO);
         }
         Ok(found)
     }
@@ -173,10 +168,10 @@ impl Decompose {
         table: &Table<T>,
         (nnz, sum): (u64, f64),
         seconds: f64,
-    ) -> Map<String, Value> {
+    ) -> Value {
         let v = table.matrix.view();
         let gap = found.gap();
-        let object = json!({
+        json!({
             "status": summary::status(found.status),
             "iterations": found.columns.iter().map(|c| c.iterations).max().unwrap_or(0),
             "seconds": seconds,
@@ -192,8 +187,7 @@ impl Decompose {
             "unconverged": found.unconverged(),
             "simplex": self.simplex,
             "version": env!("CARGO_PKG_VERSION"),
-        });
-        object.as_object().cloned().unwrap_or_default()
+        })
     }
 
     fn write<T: Scalar>(
@@ -202,7 +196,7 @@ impl Decompose {
         w: Mat<T>,
         parts: Option<Vec<String>>,
         found: &Decomposition<T>,
-        facts: &Map<String, Value>,
+        facts: &Value,
         command: &str,
     ) -> anyhow::Result<()> {
         let column = |name: &str, f: &dyn Fn(&klnmf::ColumnInfo) -> f64| {
@@ -241,7 +235,7 @@ impl Decompose {
         found: &Decomposition<T>,
         table: &Table<T>,
         named: bool,
-        facts: Map<String, Value>,
+        facts: Value,
     ) -> anyhow::Result<()> {
         self.output.print(facts, |facts| {
             let v = table.matrix.view();
@@ -282,15 +276,11 @@ impl Decompose {
     }
 }
 
-/// If the columns of W sum to 1, the optimum on the simplex is the free optimum divided by its sum: min Σ
-/// −a·log(Kx) subject to Σx = 1 and min Σ −a·log(Kx) + Σx differ only in the scale of x. Divergence and gap
-/// stay the same. An empty column gets even weights.
-fn onto_simplex<T: Scalar>(h: &mut Mat<T>) {
-    let even = T::from_f64(1.0 / h.rows() as f64);
-    for j in 0..h.cols() {
-        let sum: f64 = h.col(j).iter().map(|x| x.to_f64()).sum();
-        h.col_mut(j)
-            .iter_mut()
-            .for_each(|x| *x = if sum > 0.0 { T::from_f64(x.to_f64() / sum) } else { even });
+/// Scales the columns to sum 1. The entries of a column of zeros become `otherwise`.
+fn to_sum_one<T: Scalar>(x: &mut Mat<T>, otherwise: T) {
+    for j in 0..x.cols() {
+        let sum: f64 = x.col(j).iter().map(|x| x.to_f64()).sum();
+        let scaled = |x: &T| if sum > 0.0 { T::from_f64(x.to_f64() / sum) } else { otherwise };
+        x.col_mut(j).iter_mut().for_each(|x| *x = scaled(x));
     }
 }

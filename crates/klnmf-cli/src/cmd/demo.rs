@@ -5,11 +5,11 @@ use crate::{outputs, summary};
 use clap::Args;
 use klnmf::{Mat, Match, match_parts};
 use klnmf_paper::{Random, swimmer};
+use klnmf_report::html;
 use klnmf_report::picture::Grid;
-use minijinja::{Environment, Value as Jinja, context};
+use minijinja::{Value as Jinja, context};
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -158,8 +158,7 @@ impl Demo {
         let relative = found.gaps.iter().zip(catalogues.new.col_sums()).map(|(gap, sum)| gap / sum);
         let largest = relative.fold(0.0, f64::max);
         let path = self.out.join("index.html");
-        let html = found.page(catalogues, ran, largest)?;
-        klnmf_io::atomically(&path, |out| out.write_all(html.as_bytes()))?;
+        klnmf_io::write_text(&path, &found.page(catalogues, ran, largest)?)?;
         let [signatures, auto, fpa] = [&found.signatures, &found.by_auto, &found.by_fpa].map(|m| alike(m));
         if self.json {
             let commands: Vec<_> =
@@ -171,7 +170,7 @@ impl Demo {
                 "swimmers": { "true": swimmer::PARTS, "auto": auto, "warm_restart": fpa },
                 "page": path.display().to_string(),
             });
-            summary::print_json(facts.as_object().cloned().unwrap_or_default())?;
+            summary::print_json(&facts)?;
         } else {
             summary::print(&format!(
                 "signatures   {signatures} of {SIGNATURES} found in the noisy counts (cosine ≥ {ALIKE})\n\
@@ -217,9 +216,7 @@ impl Findings {
             let shares: Vec<f64> = self.weights.col(j).iter().map(|x| 100.0 * x / sum).collect();
             context! { name => new_name(j), shares, gap => format!("{:.1e}", self.gaps[j]), sum => format!("{sum:.0}") }
         };
-        let mut environment = Environment::new();
-        environment.add_template("demo.html", include_str!("demo.html"))?;
-        Ok(environment.get_template("demo.html")?.render(context! {
+        let values = context! {
             version => env!("CARGO_PKG_VERSION"),
             seconds => format!("{:.1}", ran.iter().map(|ran| ran.seconds).sum::<f64>()),
             steps => ran.iter().map(step).collect::<Vec<Jinja>>(),
@@ -232,7 +229,8 @@ impl Findings {
             fpa => picture(&in_order(&self.fpa, &self.by_fpa), 6),
             fpa_found => alike(&self.by_fpa),
             parts => swimmer::PARTS,
-        })?)
+        };
+        Ok(html::render("demo.html", include_str!("demo.html"), values)?)
     }
 }
 

@@ -3,7 +3,7 @@
 mod told;
 
 use super::checkpoint::{self, Checkpoints};
-use super::{Data, Output, Precision, metadata, note_rank, parse_seconds, solvers, thread_count, trace};
+use super::{Data, Output, Precision, choices, metadata, note_rank, parse_seconds, thread_count, trace};
 use crate::disk::{self, Source};
 use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::{Context, bail};
@@ -11,7 +11,7 @@ use clap::Args;
 use klnmf::{Info, Init, Mat, Matrix, Problem, Scalar, Settings, Solution, Solver, Status};
 use klnmf_io::{Checkpoint, Model, Table, Target};
 use klnmf_report::Report;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -46,44 +46,38 @@ pub struct Factorize {
         short = 'k',
         visible_aliases = ["components", "topics"],
         value_name = "R",
-        required_unless_present_any = ["init", "resume"],
-        allow_negative_numbers = true
+        required_unless_present_any = ["init", "resume"]
     )]
     rank: Option<usize>,
     /// Solver; auto is the right choice unless you compare methods
-    #[arg(long, value_name = "SOLVER", value_parser = solvers::any(), default_value_t = Solver::Auto)]
+    #[arg(long, value_name = "SOLVER", value_parser = choices::any_solver(), default_value_t = Solver::Auto)]
     solver: Solver,
     /// Start: random, nndsvd, a model.npz to continue from, or W0.npy,H0.npy [default: random]
     #[arg(long, value_name = "START")]
     init: Option<String>,
     /// Steps on each factor per iteration [default: depends on the solver]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     inner: Option<usize>,
     /// Maximum number of iterations; one iteration updates H and W
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = Settings::default().max_iter,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_iter)]
     max_iter: usize,
     /// Tolerance, relative to the divergence: stop when both gaps are at most this times the divergence, or
     /// times 1e-5 of the sum of V if the fit is nearly exact (in f32: 1e-2 of the sum); 0 never stops early
-    #[arg(long, value_name = "GAP", default_value_t = Settings::default().tol, allow_negative_numbers = true)]
+    #[arg(long, value_name = "GAP", default_value_t = Settings::default().tol)]
     tol: f64,
     /// Time limit in seconds
-    #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
     /// Number of starts, of which the best is kept; their seeds are --seed and those after it. Most are
     /// stopped early: all take about twice the work of the first, and more than 2.5 times only if another
     /// turns out lower
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     starts: usize,
     /// Seed of the random start; the same seed gives the same model
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Penalty of admm and admm-authors [default for admm: 10, with V in units of its mean]
-    #[arg(long, value_name = "RHO", allow_negative_numbers = true)]
+    #[arg(long, value_name = "RHO")]
     rho: Option<f64>,
     /// File for the model: arrays W, H, metadata and names, readable by numpy [default: named after V and
     /// the rank, such as counts-r10.npz]
@@ -201,16 +195,12 @@ impl Factorize {
 
         self.output.tell(|| format!("writing {}", self.out().display()));
         let mut facts = self.facts(&solution, v);
-        facts.insert("data_hash".into(), json!(hash));
-        facts.insert("nnz".into(), json!(source.nnz()));
+        facts["data_hash"] = json!(hash);
+        facts["nnz"] = json!(source.nnz());
         self.write(&source.table, names, &solution, &trace, &facts, command)?;
-        facts.insert("command".into(), json!(command));
+        facts["command"] = json!(command);
         self.tell(&solution, v, source.is_sparse(), facts)?;
-        Ok(if solution.status == Status::Stopped {
-            ExitCode::from(interrupt::EXIT_CODE)
-        } else {
-            ExitCode::SUCCESS
-        })
+        Ok(interrupt::exit_code(solution.status == Status::Stopped))
     }
 
     /// Rejects options that have no effect together.
@@ -330,25 +320,17 @@ impl Factorize {
         part_names: Option<Vec<String>>,
         solution: &Solution<T>,
         trace: &[Info],
-        facts: &Map<String, Value>,
+        facts: &Value,
         command: &str,
     ) -> anyhow::Result<()> {
         let (rows, cols) = (&table.row_names, &table.col_names);
+        let init = self.init.as_deref().unwrap_or("random");
+        let metadata = metadata(facts, command, json!({ "init": init, "tol": self.tol }));
         let model = Model {
-            w: solution.w.clone(),
-            h: solution.h.clone(),
-            metadata: metadata(
-                facts,
-                command,
-                json!({
-                    "init": self.init.as_deref().unwrap_or("random"),
-                    "tol": self.tol,
-                }),
-            ),
             row_names: rows.clone(),
             col_names: cols.clone(),
             part_names,
-            columns: Vec::new(),
+            ..Model::new(solution.w.clone(), solution.h.clone(), metadata)
         };
         klnmf_io::write_model(self.target(&self.out()), &model)?;
         if let Some(prefix) = &self.csv {
@@ -368,9 +350,9 @@ impl Factorize {
     }
 
     /// The keys and values of the JSON output.
-    fn facts<T: Scalar>(&self, solution: &Solution<T>, v: Matrix<'_, T>) -> Map<String, Value> {
+    fn facts<T: Scalar>(&self, solution: &Solution<T>, v: Matrix<'_, T>) -> Value {
         let info = &solution.info;
-        let object = json!({
+        let mut facts = json!({
             "solver": self.solver.name(),
             "status": summary::status(solution.status),
             "iterations": info.iteration,
@@ -387,9 +369,8 @@ impl Factorize {
             "seed": self.seed,
             "version": env!("CARGO_PKG_VERSION"),
         });
-        let mut facts = object.as_object().cloned().unwrap_or_default();
         if !solution.starts.is_empty() {
-            facts.insert("starts".into(), solution.starts.iter().map(told::start).collect());
+            facts["starts"] = solution.starts.iter().map(told::start).collect();
         }
         facts
     }

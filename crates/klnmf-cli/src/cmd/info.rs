@@ -1,13 +1,13 @@
 //! `klnmf info`: what a file holds, and the memory that a factorisation of it needs.
 
-use super::{Precision, solvers, thread_count};
+use super::{Precision, choices, thread_count};
 use crate::disk;
 use crate::names::Names;
 use crate::summary::{self, bytes, six};
 use clap::Args;
 use klnmf::{Matrix, Memory, Scalar, Solver};
 use klnmf_io::{Facts, Folder, Summary};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -42,10 +42,10 @@ pub struct Info {
     )]
     rank: u32,
     /// Method to compute the memory for
-    #[arg(long, value_name = "SOLVER", value_parser = solvers::any(), default_value_t = Solver::Auto)]
+    #[arg(long, value_name = "SOLVER", value_parser = choices::any_solver(), default_value_t = Solver::Auto)]
     solver: Solver,
     /// Number format to compute the memory for
-    #[arg(long, value_enum, default_value = "f64")]
+    #[arg(long, value_parser = choices::precision(), default_value = "f64")]
     precision: Precision,
     /// Number of threads to compute the memory for; 0 means one per core
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -62,28 +62,26 @@ impl Info {
         let [rows, cols] = self.names.read(&self.file, shape)?;
         found.row_names |= rows.is_some();
         found.col_names |= cols.is_some();
-        let mut facts = Map::new();
+        let mut facts = json!({
+            "kind": found.kind,
+            "shape": found.shape,
+            "stored": found.stored,
+            "dtype": found.dtype,
+            "row_names": found.row_names,
+            "col_names": found.col_names,
+        });
         if !found.layers.is_empty() {
-            facts.insert("layers".into(), json!(found.layers));
+            facts["layers"] = json!(found.layers);
         }
-        facts.insert("kind".into(), json!(found.kind));
-        facts.insert("shape".into(), found.shape.map_or(Value::Null, |(n, m)| json!([n, m])));
-        facts.insert("stored".into(), json!(found.stored));
-        facts.insert("dtype".into(), json!(found.dtype));
-        facts.insert("row_names".into(), json!(found.row_names));
-        facts.insert("col_names".into(), json!(found.col_names));
         if found.kind == "klnmf model" {
             let metadata = klnmf_io::read_model::<f64>(&self.file)?.metadata;
-            facts.insert(
-                "metadata".into(),
-                serde_json::from_str(&metadata).unwrap_or(Value::String(metadata)),
-            );
+            facts["metadata"] = serde_json::from_str(&metadata).unwrap_or(Value::String(metadata));
         } else if Folder::is_at(&self.file) {
             self.of_folder(&mut facts)?;
         } else if found.kind == "klnmf checkpoint" {
             let stored = klnmf_io::read_checkpoint(&self.file)?;
-            facts.insert("shape".into(), json!([stored.shape.0, stored.shape.1]));
-            facts.insert("metadata".into(), state(&stored));
+            facts["shape"] = json!([stored.shape.0, stored.shape.1]);
+            facts["metadata"] = state(&stored);
         } else if found.shape.is_some() || self.layer.is_some() {
             match self.precision {
                 Precision::F32 => self.look_inside::<f32>(&mut facts)?,
@@ -91,7 +89,7 @@ impl Info {
             }
         }
         if self.json {
-            summary::print_json(facts)?;
+            summary::print_json(&facts)?;
         } else {
             summary::print(&self.text(&found, &facts))?;
         }
@@ -99,63 +97,62 @@ impl Info {
     }
 
     /// The facts of a converted matrix, from its header.
-    fn of_folder(&self, facts: &mut Map<String, Value>) -> anyhow::Result<()> {
+    fn of_folder(&self, facts: &mut Value) -> anyhow::Result<()> {
         let found = Facts::read(&self.file)?;
-        facts.insert("source".into(), json!(found.source.display().to_string()));
-        if !found.layer.is_empty() {
-            facts.insert("layer".into(), json!(found.layer));
-        }
-        facts.insert("nnz".into(), json!(found.nonzero));
-        facts.insert("sum".into(), summary::number(found.sum));
-        facts.insert("data_hash".into(), json!(found.hash));
-        facts.insert("empty_rows".into(), json!(found.empty.0));
-        facts.insert("empty_cols".into(), json!(found.empty.1));
+        facts["source"] = json!(found.source.display().to_string());
         let (rank, threads) = (self.rank as usize, thread_count(self.threads));
         let memory = match self.precision {
             Precision::F32 => disk::memory_of::<f32>(&found, rank, threads),
             _ => disk::memory_of::<f64>(&found, rank, threads),
         };
-        self.tell_memory(memory, facts);
-        facts.insert("usable".into(), json!("yes: all entries are finite and not negative"));
+        self.add(facts, &found, memory);
+        facts["usable"] = json!("yes: all entries are finite and not negative");
         Ok(())
     }
 
     /// Reads the matrix for the facts that depend on its entries.
-    fn look_inside<T: Scalar>(&self, facts: &mut Map<String, Value>) -> anyhow::Result<()> {
+    fn look_inside<T: Scalar>(&self, facts: &mut Value) -> anyhow::Result<()> {
         let table = klnmf_io::read_layer::<T>(&self.file, self.layer.as_deref())?;
         let v = table.matrix.view();
-        if let Some(layer) = &self.layer {
-            facts.insert("layer".into(), json!(layer));
-            facts.insert("shape".into(), json!([v.rows(), v.cols()]));
-            facts.insert("stored".into(), json!(v.stored()));
+        if self.layer.is_some() {
+            facts["shape"] = json!([v.rows(), v.cols()]);
+            facts["stored"] = json!(v.stored());
         }
-        let (empty_rows, empty_cols) = v.empty();
-        facts.insert("nnz".into(), json!(v.nnz()));
-        facts.insert("sum".into(), summary::number(v.sum()));
-        facts.insert("data_hash".into(), json!(klnmf_io::data_hash_text(v)));
-        facts.insert("empty_rows".into(), json!(empty_rows));
-        facts.insert("empty_cols".into(), json!(empty_cols));
-        self.tell_memory(klnmf::memory(v, self.rank as usize, thread_count(self.threads)), facts);
-        facts.insert("usable".into(), json!(usable(v)));
+        let found = Facts {
+            layer: self.layer.clone().unwrap_or_default(),
+            nonzero: v.nnz() as u64,
+            sum: v.sum(),
+            hash: klnmf_io::data_hash_text(v),
+            empty: v.empty(),
+            ..Facts::default()
+        };
+        self.add(facts, &found, klnmf::memory(v, self.rank as usize, thread_count(self.threads)));
+        facts["usable"] = json!(usable(v));
         Ok(())
     }
 
-    fn tell_memory(&self, mut memory: Memory, facts: &mut Map<String, Value>) {
+    /// Adds what is known of the entries, and the memory of a factorisation.
+    fn add(&self, facts: &mut Value, found: &Facts, mut memory: Memory) {
+        if !found.layer.is_empty() {
+            facts["layer"] = json!(found.layer);
+        }
+        facts["nnz"] = json!(found.nonzero);
+        facts["sum"] = summary::number(found.sum);
+        facts["data_hash"] = json!(found.hash);
+        facts["empty_rows"] = json!(found.empty.0);
+        facts["empty_cols"] = json!(found.empty.1);
         memory.workspace += memory.beyond(self.solver);
-        facts.insert("rank".into(), json!(self.rank));
-        facts.insert("memory".into(), json!(memory.total() as f64));
-        facts.insert(
-            "memory_formula".into(),
-            json!(format!(
-                "2·V + 12·(W + H) + workspace = 2·{} + 12·{} + {}",
-                bytes(memory.v),
-                bytes(memory.factors),
-                bytes(memory.workspace)
-            )),
-        );
+        facts["rank"] = json!(self.rank);
+        facts["memory"] = json!(memory.total() as f64);
+        facts["memory_formula"] = json!(format!(
+            "2·V + 12·(W + H) + workspace = 2·{} + 12·{} + {}",
+            bytes(memory.v),
+            bytes(memory.factors),
+            bytes(memory.workspace)
+        ));
     }
 
-    fn text(&self, found: &Summary, facts: &Map<String, Value>) -> String {
+    fn text(&self, found: &Summary, facts: &Value) -> String {
         let mut lines = vec![("kind".to_owned(), found.kind.clone())];
         let mut line = |key: &str, text: String| lines.push((key.to_owned(), text));
         if let Some(layer) = &self.layer {
@@ -200,7 +197,7 @@ impl Info {
         format!("{}\n{}", self.file.display(), rows.collect::<String>())
     }
 
-    fn memory(&self, facts: &Map<String, Value>) -> String {
+    fn memory(&self, facts: &Value) -> String {
         format!(
             "at most {} = {} in {} at rank {}",
             shown(&facts["memory_formula"]),

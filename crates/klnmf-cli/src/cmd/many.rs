@@ -22,16 +22,16 @@ pub struct Many {
     #[arg(long)]
     pub bootstrap: bool,
     /// Starts of each fit, of which the best is kept
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     starts: usize,
     /// Seed of all random numbers; the same seed gives the same files
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Tolerance of each fit, relative to its divergence
-    #[arg(long, value_name = "GAP", default_value_t = FitSettings::default().tol, allow_negative_numbers = true)]
+    #[arg(long, value_name = "GAP", default_value_t = FitSettings::default().tol)]
     tol: f64,
     /// Maximum number of iterations of each fit
-    #[arg(long, value_name = "N", default_value_t = Settings::default().max_iter, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_iter)]
     max_iter: usize,
     /// Share of the fits that this process makes, such as 3/8 for the third of eight jobs. All use the
     /// same folder; the last one to finish writes the results
@@ -154,7 +154,7 @@ pub fn incomplete(output: &Output, why: Error) -> anyhow::Result<ExitCode> {
     match why {
         Error::Stopped { done, all } => {
             output.note(&format!("stopped after {done} of {all} fits; the same command continues"));
-            Ok(ExitCode::from(interrupt::EXIT_CODE))
+            Ok(interrupt::exit_code(true))
         }
         Error::Incomplete { missing, all } => {
             output.note(&format!(

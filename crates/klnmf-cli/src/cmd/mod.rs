@@ -1,6 +1,7 @@
 //! The verbs, one per file.
 
 mod checkpoint;
+mod choices;
 mod compare;
 mod completions;
 mod consensus;
@@ -14,17 +15,16 @@ mod many;
 mod rank;
 mod reproduce;
 mod separate;
-mod solvers;
 mod topics;
 mod trace;
 
-pub use klnmf::thread_count;
+pub use klnmf::{Precision, thread_count};
 
 use crate::names::Names;
 use crate::{command_line, disk, summary};
 use anyhow::Context;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use serde_json::{Map, Value, json};
+use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -75,10 +75,20 @@ enum Verb {
     Man(man::Man),
 }
 
+/// The program with its verbs. Their options take negative numbers, so that a wrong one is told from a wrong
+/// option.
+fn program() -> Command {
+    let option = |option: Arg| {
+        let negative = !option.is_positional() && option.get_action().takes_values();
+        option.allow_negative_numbers(negative)
+    };
+    Cli::command().mut_subcommands(|verb| verb.mut_args(option))
+}
+
 /// Runs a command line, whose first word is the program. The exit code is 0, or 130 after an interruption. A
 /// line that cannot be parsed ends the program.
 pub fn run(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<ExitCode> {
-    let mut program = Cli::command();
+    let mut program = program();
     let matches = match program.try_get_matches_from_mut(words) {
         Ok(matches) => matches,
         Err(why) => return help(&why),
@@ -133,10 +143,10 @@ pub struct Data {
     pub names: Names,
     /// Number format of V, W, H and the iterations of factorize; decompose and the gaps are always computed
     /// in f64 [default: f64; factorize with auto: mixed]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choices::precision())]
     pub precision: Option<Precision>,
     /// Number of threads; 0 means one per core. The result does not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
     /// Memory that may be used, such as 4GiB. If V does not fit, it is converted once into a folder beside
     /// the file and stays on disk; the result is the same [default: the free memory]
@@ -148,28 +158,6 @@ impl Data {
     /// The files that are read.
     pub fn files(&self) -> Vec<PathBuf> {
         self.names.files().chain([&self.path]).cloned().collect()
-    }
-}
-
-/// Number formats.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-pub enum Precision {
-    /// 32 bits: faster, half the memory; the relative gaps of a factorisation stall near 1e-5
-    F32,
-    /// 64 bits
-    F64,
-    /// Early iterations in f32, the rest in f64; the same as f64 where nothing is factorised
-    Mixed,
-}
-
-impl Precision {
-    /// The same for the library.
-    pub fn library(self) -> klnmf::Precision {
-        match self {
-            Precision::F32 => klnmf::Precision::F32,
-            Precision::F64 => klnmf::Precision::F64,
-            Precision::Mixed => klnmf::Precision::Mixed,
-        }
     }
 }
 
@@ -189,13 +177,9 @@ pub struct Output {
 
 impl Output {
     /// Prints the facts of a verb as one JSON object, as text, or not at all.
-    pub fn print(
-        &self,
-        facts: Map<String, Value>,
-        text: impl FnOnce(&Map<String, Value>) -> String,
-    ) -> anyhow::Result<()> {
+    pub fn print(&self, facts: Value, text: impl FnOnce(&Value) -> String) -> anyhow::Result<()> {
         if self.json {
-            return summary::print_json(facts);
+            return summary::print_json(&facts);
         }
         if self.quiet {
             return Ok(());
@@ -236,13 +220,12 @@ pub fn note_rank(output: &Output, (n, m): (usize, usize), rank: usize) {
 
 /// A result as the metadata of a model: its facts without what differs between runs and machines, with the
 /// command and the settings that the facts do not hold.
-pub fn metadata(facts: &Map<String, Value>, command: &str, more: Value) -> String {
-    let mut metadata = facts.clone();
-    metadata.remove("seconds");
-    metadata.remove("threads");
-    metadata.extend(more.as_object().cloned().unwrap_or_default());
-    metadata.insert("command".into(), json!(command));
-    Value::Object(metadata).to_string()
+pub fn metadata(facts: &Value, command: &str, more: Value) -> String {
+    let all = [facts, &more].into_iter().filter_map(Value::as_object).flatten();
+    let lasting = all.filter(|(key, _)| !["seconds", "threads"].contains(&key.as_str()));
+    let mut metadata: Value = lasting.map(|(key, value)| (key.clone(), value.clone())).collect();
+    metadata["command"] = json!(command);
+    metadata.to_string()
 }
 
 /// A duration from the command line: seconds, or a number with s, m or h after it.
@@ -262,13 +245,13 @@ mod tests {
     /// Every verb ends its help with examples, and the program understands each of them.
     #[test]
     fn the_examples_of_every_help_can_be_typed() {
-        for verb in Cli::command().get_subcommands() {
+        for verb in program().get_subcommands() {
             let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             let lines: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  klnmf ")).collect();
             assert!(help.starts_with("Examples:") && !lines.is_empty(), "{}: {help}", verb.get_name());
             for line in lines {
                 let words = line.split(['#', '|', '>']).next().unwrap_or_default().split_whitespace();
-                let parsed = Cli::command().try_get_matches_from(["klnmf"].into_iter().chain(words));
+                let parsed = program().try_get_matches_from(["klnmf"].into_iter().chain(words));
                 assert!(parsed.is_ok_and(|words| words.subcommand_name() == Some(verb.get_name())), "{line}");
             }
         }

@@ -1,11 +1,11 @@
 //! `klnmf reproduce`: the experiments of the paper, and a report to read beside it.
 
-use super::{Output, thread_count};
+use super::{Output, choices, thread_count};
 use crate::new_folder::NewFolder;
 use crate::out_folder::OutFolder;
 use crate::{interrupt, progress, summary};
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::TypedValueParser;
 use klnmf_paper::{
     EXPERIMENTS, Earlier, Experiment, Interrupted, Shown, Size, Study, Task, VERDICTS, Verdict,
 };
@@ -49,8 +49,8 @@ Examples:
 )]
 pub struct Reproduce {
     /// What to run
-    #[arg(value_enum, value_name = "EXPERIMENT", default_value = "all")]
-    what: Vec<What>,
+    #[arg(value_parser = what(), value_name = "EXPERIMENT", default_value = "all")]
+    what: Vec<Option<Experiment>>,
     /// The folder for the report; it must be new, empty or of an earlier run
     #[arg(long, short, value_name = "FOLDER", default_value = "report")]
     out: PathBuf,
@@ -92,42 +92,10 @@ pub struct Reproduce {
     output: Output,
 }
 
-/// What can be asked for.
-#[derive(Clone, Copy)]
-enum What {
-    One(Experiment),
-    All,
-}
-
-impl ValueEnum for What {
-    fn value_variants<'a>() -> &'a [Self] {
-        const VARIANTS: [What; EXPERIMENTS.len() + 1] = {
-            let mut variants = [What::All; EXPERIMENTS.len() + 1];
-            let mut n = 0;
-            while n < EXPERIMENTS.len() {
-                variants[n] = What::One(EXPERIMENTS[n]);
-                n += 1;
-            }
-            variants
-        };
-        &VARIANTS
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(match self {
-            What::One(experiment) => experiment.name(),
-            What::All => "all",
-        }))
-    }
-}
-
-impl What {
-    fn includes(self, experiment: Experiment) -> bool {
-        match self {
-            What::One(own) => own == experiment,
-            What::All => true,
-        }
-    }
+/// One of the experiments, or none for all of them.
+fn what() -> impl TypedValueParser<Value = Option<Experiment>> {
+    let each = EXPERIMENTS.map(|experiment| (Some(experiment), experiment.name(), ""));
+    choices::one_of(each.into_iter().chain([(None, "all", "")]))
 }
 
 /// What became of an experiment in this run.
@@ -141,7 +109,8 @@ struct Done {
 
 impl Reproduce {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let included = |e: &Experiment| !self.draw && self.what.iter().any(|what| what.includes(*e));
+        let is = |e: &Experiment| self.what.iter().any(|what| what.is_none_or(|own| own == *e));
+        let included = |e: &Experiment| !self.draw && is(e);
         let wanted: Vec<Experiment> = EXPERIMENTS.into_iter().filter(included).collect();
         let given = [(&self.faces, "faces", Experiment::Faces), (&self.music, "music", Experiment::Music)];
         for (path, option, experiment) in
@@ -187,7 +156,7 @@ impl Reproduce {
             self.say(&format!("{name}: {damage}, so the report leaves it out; name it to measure it anew"));
         }
         self.tell(&self.out.join("index.html"), &done, &shown, interrupted)?;
-        Ok(if interrupted { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+        Ok(interrupt::exit_code(interrupted))
     }
 
     /// The next state of the folder: as it is, with one more experiment. A killed run leaves it as it was
@@ -295,15 +264,14 @@ impl Reproduce {
                 "claims": claims,
             })
         };
-        let object = json!({
+        summary::print_json(&json!({
             "status": if interrupted { "interrupted" } else { "done" },
             "size": self.size().name(),
             "seed": self.seed,
             "threads": thread_count(self.threads),
             "experiments": done.iter().map(experiment).collect::<Vec<_>>(),
             "report": (!shown.verdicts.is_empty()).then(|| index.display().to_string()),
-        });
-        summary::print_json(object.as_object().cloned().unwrap_or_default())
+        }))
     }
 }
 

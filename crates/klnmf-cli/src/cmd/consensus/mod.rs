@@ -9,8 +9,7 @@ use crate::{outputs, summary};
 use clap::Args;
 use klnmf_io::{Model, Table};
 use klnmf_select::ConsensusSettings;
-use serde_json::{Map, Value, json};
-use std::io::Write;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -36,23 +35,17 @@ pub struct Join {
     #[command(flatten)]
     data: Data,
     /// Number of parts
-    #[arg(
-        long,
-        short = 'k',
-        visible_aliases = ["components", "topics"],
-        value_name = "R",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, short = 'k', visible_aliases = ["components", "topics"], value_name = "R")]
     rank: usize,
     /// Number of fits
-    #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 100)]
     replicates: usize,
     /// Leave out parts whose mean distance to their nearest neighbours is larger, as cNMF does; 0.5 is
     /// strict, 2 keeps all [default: all are kept]
-    #[arg(long, value_name = "DISTANCE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "DISTANCE")]
     density: Option<f64>,
     /// Iterations on parts and weights at the end; 0 leaves the medians as they are
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     sweeps: usize,
     #[command(flatten)]
     many: Many,
@@ -85,8 +78,7 @@ impl Join {
         };
         let facts = self.facts(&found, (v.rows(), v.cols()));
         write(&path, &table, &found, &facts, command)?;
-        let page = page::page(&self.data.path, &found)?;
-        klnmf_io::atomically(path.join("index.html").as_path(), |out| out.write_all(page.as_bytes()))?;
+        klnmf_io::write_text(&path.join("index.html"), &page::page(&self.data.path, &found)?)?;
         self.output.print(facts, |_| text(&found, &path))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -98,9 +90,9 @@ impl Join {
     }
 
     /// The keys and values of the JSON output.
-    fn facts(&self, found: &klnmf_select::Consensus, (n, m): (usize, usize)) -> Map<String, Value> {
+    fn facts(&self, found: &klnmf_select::Consensus, (n, m): (usize, usize)) -> Value {
         let numbers = |values: &[f64]| values.iter().map(|x| summary::number(*x)).collect::<Vec<_>>();
-        let object = json!({
+        json!({
             "rank": found.w.cols(),
             "shape": [n, m],
             "replicates": found.fits.len(),
@@ -113,8 +105,7 @@ impl Join {
             "members": found.members.iter().map(Vec::len).collect::<Vec<_>>(),
             "cosines": numbers(&found.stability.cosines),
             "silhouettes": numbers(&found.stability.silhouettes),
-        });
-        object.as_object().cloned().unwrap_or_default()
+        })
     }
 }
 
@@ -122,22 +113,19 @@ fn write(
     folder: &Path,
     table: &Table<f64>,
     found: &klnmf_select::Consensus,
-    facts: &Map<String, Value>,
+    facts: &Value,
     command: &str,
 ) -> anyhow::Result<()> {
     let hash = klnmf_io::data_hash_text(table.matrix.view());
+    let metadata = metadata(facts, command, json!({ "kind": "consensus", "data_hash": hash }));
     let model = Model {
-        w: found.w.clone(),
-        h: found.h.clone(),
-        metadata: metadata(facts, command, json!({ "kind": "consensus", "data_hash": hash })),
         row_names: table.row_names.clone(),
         col_names: table.col_names.clone(),
-        part_names: None,
         columns: vec![("gaps".into(), found.gaps.clone())],
+        ..Model::new(found.w.clone(), found.h.clone(), metadata)
     };
-    klnmf_io::write_model(folder.join("consensus.npz").as_path(), &model)?;
-    let json = format!("{}\n", Value::Object(facts.clone()));
-    Ok(klnmf_io::atomically(folder.join("consensus.json").as_path(), |out| out.write_all(json.as_bytes()))?)
+    klnmf_io::write_model(&folder.join("consensus.npz"), &model)?;
+    Ok(klnmf_io::write_text(&folder.join("consensus.json"), &format!("{facts}\n"))?)
 }
 
 fn text(found: &klnmf_select::Consensus, folder: &Path) -> String {

@@ -14,7 +14,7 @@ const SIDE: usize = 600;
 pub fn page(input: &Path, found: &Consensus) -> anyhow::Result<String> {
     let (picture, side) = clustergram(found);
     let values = context! {
-        input => crate::outputs::title(input),
+        input => klnmf_io::file_name(input),
         fits => found.fits.len(),
         unconverged => found.fits.iter().filter(|fit| !fit.converged).count(),
         left_out => found.left_out,

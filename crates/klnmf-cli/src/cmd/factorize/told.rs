@@ -3,7 +3,7 @@
 use super::Factorize;
 use crate::{outputs, summary};
 use klnmf::{Matrix, Scalar, Solution, Solver, Start, Status};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The keys and values of one of several starts.
 pub fn start(start: &Start) -> Value {
@@ -35,7 +35,7 @@ impl Factorize {
         solution: &Solution<T>,
         v: Matrix<'_, T>,
         sparse: bool,
-        facts: Map<String, Value>,
+        facts: Value,
     ) -> anyhow::Result<()> {
         self.output.print(facts, |facts| {
             let info = &solution.info;

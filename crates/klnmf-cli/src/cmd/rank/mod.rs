@@ -10,8 +10,7 @@ use crate::out_folder::OutFolder;
 use clap::Args;
 use klnmf_io::{Model, Table};
 use klnmf_select::{Choice, Rank, RankSettings};
-use serde_json::{Map, Value, json};
-use std::io::Write;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -39,16 +38,16 @@ pub struct Ranks {
     #[command(flatten)]
     data: Data,
     /// Smallest rank
-    #[arg(long, value_name = "R", default_value_t = 2, allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", default_value_t = 2)]
     from: usize,
     /// Largest rank
-    #[arg(long, value_name = "R", default_value_t = 20, allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", default_value_t = 20)]
     to: usize,
     /// Fits of each rank, whose parts are compared
-    #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 10)]
     replicates: usize,
     /// Folds of the counts: each is predicted from the others; 0 holds nothing out
-    #[arg(long, value_name = "K", default_value_t = RankSettings::default().folds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", default_value_t = RankSettings::default().folds)]
     folds: usize,
     #[command(flatten)]
     many: Many,
@@ -88,7 +87,7 @@ impl Ranks {
             Err(why) => return incomplete(&self.output, why),
         };
         let mut facts = facts(&found, (v.rows(), v.cols()));
-        facts.insert("settings".into(), self.settings());
+        facts["settings"] = self.settings();
         write_models(&path.join("models"), &table, &found, command)?;
         self.write(&path, &table, &found, &facts)?;
         self.output.print(facts, |_| text(&found, &path, (v.rows(), v.cols())))?;
@@ -101,18 +100,10 @@ impl Ranks {
                 "bootstrap": self.many.bootstrap })
     }
 
-    fn write(
-        &self,
-        folder: &Path,
-        table: &Table<f64>,
-        found: &Rank,
-        facts: &Map<String, Value>,
-    ) -> anyhow::Result<()> {
-        let put = |name: &str, text: String| {
-            klnmf_io::atomically(folder.join(name).as_path(), |out| out.write_all(text.as_bytes()))
-        };
+    fn write(&self, folder: &Path, table: &Table<f64>, found: &Rank, facts: &Value) -> anyhow::Result<()> {
+        let put = |name: &str, text: String| klnmf_io::write_text(&folder.join(name), &text);
         put("rank.csv", table::csv(found))?;
-        put("rank.json", format!("{}\n", Value::Object(facts.clone())))?;
+        put("rank.json", format!("{facts}\n"))?;
         Ok(put("index.html", page::page(&self.data.path, table, found)?)?)
     }
 }
@@ -137,18 +128,18 @@ fn write_models(folder: &Path, table: &Table<f64>, found: &Rank, command: &str) 
         let metadata = metadata(&facts, command, json!({ "kind": "rank", "data_hash": hash }));
         let (row_names, col_names) = (table.row_names.clone(), table.col_names.clone());
         let model = Model { row_names, col_names, metadata, ..model };
-        klnmf_io::write_model(folder.join(file(row.rank)).as_path(), &model)?;
+        klnmf_io::write_model(&folder.join(file(row.rank)), &model)?;
     }
     Ok(())
 }
 
 /// The keys and values of the JSON output.
-fn facts(found: &Rank, (n, m): (usize, usize)) -> Map<String, Value> {
+fn facts(found: &Rank, (n, m): (usize, usize)) -> Value {
     let choice = |choice: &Choice| {
         json!({ "range": choice.range(), "best": choice.best, "smallest": choice.smallest,
                 "still_falling": choice.falling })
     };
-    let object = json!({
+    json!({
         "range": found.range(),
         "still_falling": found.choice().is_some_and(|choice| choice.falling),
         "by": if found.choice().is_some() { "held-out counts" } else { "stability" },
@@ -162,8 +153,7 @@ fn facts(found: &Rank, (n, m): (usize, usize)) -> Map<String, Value> {
         "stable": found.stable.last(),
         "stable_ranks": found.stable,
         "ranks": found.rows.iter().enumerate().map(|(at, _)| table::object(found, at)).collect::<Vec<_>>(),
-    });
-    object.as_object().cloned().unwrap_or_default()
+    })
 }
 
 fn text(found: &Rank, folder: &Path, (n, m): (usize, usize)) -> String {

@@ -13,7 +13,7 @@ pub fn page(input: &Path, table: &Table<f64>, found: &Rank) -> anyhow::Result<St
     let (fits, unconverged) =
         found.rows.iter().fold((0, 0), |sum, row| (sum.0 + row.fits, sum.1 + row.unconverged));
     let values = context! {
-        input => crate::outputs::title(input),
+        input => klnmf_io::file_name(input),
         shape => format!("{} × {}", table.matrix.rows(), table.matrix.cols()),
         answer => range(found),
         stability => stability(found),
@@ -36,9 +36,21 @@ fn line(name: &str, found: &Rank, value: impl Fn(usize) -> f64) -> Line {
     Line { name: name.into(), points, dots: true, ..Line::default() }
 }
 
-fn span(found: &Rank) -> Option<(f64, f64)> {
+/// A chart over the ranks. Its y axis is logarithmic unless it has a range.
+fn chart(found: &Rank, y_label: &'static str, lines: Vec<Line>, y_range: Option<(f64, f64)>) -> String {
     let (first, last) = (found.rows[0].rank as f64, found.rows[found.rows.len() - 1].rank as f64);
-    Some((first - 0.5, last + 0.5))
+    let chart = Chart {
+        whole_x: true,
+        x_label: "parts",
+        y_label,
+        lines,
+        linear_y: y_range.is_some(),
+        x_range: Some((first - 0.5, last + 0.5)),
+        y_range,
+        marks: marks(found),
+        ..Chart::default()
+    };
+    chart.svg()
 }
 
 /// The ends of the range.
@@ -65,18 +77,7 @@ fn held_out(found: &Rank) -> Option<String> {
     let above = |choice: &Choice| (at..found.rows.len()).map(|at| excess(choice, at)).fold(1.0, f64::max);
     let top = room * choices.iter().map(|(_, choice)| above(choice)).fold(1.0, f64::max);
     let lines = choices.iter().map(|(name, choice)| line(name, found, |at| excess(choice, at))).collect();
-    let chart = Chart {
-        whole_x: true,
-        x_label: "parts",
-        y_label: "held-out divergence above the best",
-        lines,
-        linear_y: true,
-        x_range: span(found),
-        y_range: Some((-0.06 * top, top)),
-        marks: marks(found),
-        ..Chart::default()
-    };
-    Some(chart.svg())
+    Some(chart(found, "held-out divergence above the best", lines, Some((-0.06 * top, top))))
 }
 
 fn stable(found: &Rank) -> String {
@@ -93,25 +94,13 @@ fn stable(found: &Rank) -> String {
     ];
     let lowest = lines.iter().flat_map(|line| &line.points).map(|p| p.1).filter(|y| y.is_finite());
     let lowest = lowest.fold(0.0, f64::min);
-    let chart = Chart {
-        whole_x: true,
-        x_label: "parts",
-        y_label: "stability",
-        lines,
-        linear_y: true,
-        x_range: span(found),
-        // With room for the labels of the marks above the lines.
-        y_range: Some((lowest - 0.03, 1.13)),
-        marks: marks(found),
-        ..Chart::default()
-    };
-    chart.svg()
+    // With room for the labels of the marks above the lines.
+    chart(found, "stability", lines, Some((lowest - 0.03, 1.13)))
 }
 
 fn divergence(found: &Rank) -> String {
     let lines = vec![line("divergence", found, |at| found.rows[at].fit.divergence)];
-    let (x_label, y_label, x_range) = ("parts", "divergence of the best fit", span(found));
-    Chart { whole_x: true, x_label, y_label, lines, x_range, marks: marks(found), ..Chart::default() }.svg()
+    chart(found, "divergence of the best fit", lines, None)
 }
 
 fn rows(found: &Rank) -> Vec<Jinja> {

@@ -1,11 +1,11 @@
 //! The frames of a recording that was separated while it was heard.
 
 use klnmf_audio::Frame;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// The table of all frames.
-pub fn csv(heard: &[Frame], facts: &Map<String, Value>) -> String {
+pub fn csv(heard: &[Frame], facts: &Value) -> String {
     let hop = facts["hop"].as_f64().unwrap_or_default() / facts["rate"].as_f64().unwrap_or(1.0);
     let mut table = String::from("frame,seconds,latency_ms,divergence,gap,relative_gap\n");
     for (number, frame) in heard.iter().enumerate() {

@@ -50,7 +50,7 @@ impl Separate {
         }
         let truth = together(&self.evaluate, |path| Ok((stem_name(path), self.read(path)?)))?;
         let notes = [notes("--train", &training), notes("--evaluate", &truth)].concat();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = klnmf_io::file_name(path);
         Ok(Material { name, mix, truth, training, notes })
     }
 

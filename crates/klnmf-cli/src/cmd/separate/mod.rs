@@ -51,7 +51,7 @@ impl Separate {
         if !material.training.is_empty() {
             known = self.learn(separator, &stft, &mut material)?;
             if known.is_none() {
-                return Ok(ExitCode::from(interrupt::EXIT_CODE));
+                return Ok(interrupt::exit_code(true));
             }
         }
 
@@ -59,7 +59,7 @@ impl Separate {
         let whole = !material.truth.is_empty();
         let components = known.as_ref().map_or(0, |known| known.w.cols()) + separator.components;
         let size = (stft.bins(), components);
-        let mut results = Results::create(&folder, &files, &material.mix, size, self.format.wav(), whole)?;
+        let mut results = Results::create(&folder, &files, &material.mix, size, self.format, whole)?;
         let frames = material.mix.promised().map_or(0, |samples| stft.frames(samples as usize));
         let steps = if self.goes_along() { frames } else { separator.settings(true).max_iter };
         let bar = progress::bar(steps, self.output.quiet);
@@ -100,7 +100,7 @@ impl Separate {
         results.write(&folder, &material.name, &told, &facts)?;
         folder.keep()?;
         self.tell(&told, facts)?;
-        Ok(if stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS })
+        Ok(interrupt::exit_code(stopped))
     }
 
     /// The folder for the results, which must hold neither an input nor the file of --save.

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use klnmf::Mat;
 use klnmf_audio::{Dictionary, Sources, Stft};
 use klnmf_io::{Model, Spool, Target};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
 
 pub const MODEL: &str = "model.npz";
@@ -73,33 +73,22 @@ pub fn read_dictionary(path: &Path, stft: &Stft, rate: u32, spectrogram: &str) -
 }
 
 /// Writes the model with the facts that do not change between runs.
-pub fn write(
-    path: &Path,
-    sources: &Sources,
-    weights: &mut Spool,
-    facts: &Map<String, Value>,
-) -> anyhow::Result<()> {
+pub fn write(path: &Path, sources: &Sources, weights: &mut Spool, facts: &Value) -> anyhow::Result<()> {
     let mut metadata = facts.clone();
-    ["seconds", "threads", "folder", "latency"].iter().for_each(|key| drop(metadata.remove(*key)));
-    metadata.insert("kind".into(), json!("separation"));
-    metadata.insert("klnmf".into(), json!(env!("CARGO_PKG_VERSION")));
+    if let Some(all) = metadata.as_object_mut() {
+        all.retain(|key, _| !["seconds", "threads", "folder", "latency"].contains(&key.as_str()));
+    }
+    metadata["kind"] = json!("separation");
+    metadata["klnmf"] = json!(env!("CARGO_PKG_VERSION"));
     let mut parts = vec![String::new(); sources.w.cols()];
     for (name, group) in sources.names.iter().zip(&sources.groups) {
         group.iter().for_each(|k| parts[*k].clone_from(name));
     }
     let h = Mat::zeros(sources.w.cols(), 0);
-    let model = model(&sources.w, h, Value::Object(metadata), parts);
+    let model = model(&sources.w, h, metadata, parts);
     Ok(klnmf_io::write_spooled_model(path, &model, weights)?)
 }
 
 fn model(w: &Mat<f64>, h: Mat<f64>, metadata: Value, parts: Vec<String>) -> Model<f64> {
-    Model {
-        w: w.clone(),
-        h,
-        metadata: metadata.to_string(),
-        row_names: None,
-        col_names: None,
-        part_names: Some(parts),
-        columns: Vec::new(),
-    }
+    Model { part_names: Some(parts), ..Model::new(w.clone(), h, metadata.to_string()) }
 }

@@ -1,9 +1,10 @@
 //! The options of `klnmf separate`.
 
-use crate::cmd::{Output, Precision, parse_seconds, solvers};
+use crate::cmd::{Output, Precision, choices, parse_seconds};
 use crate::{interrupt, outputs};
 use anyhow::bail;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::TypedValueParser;
 use klnmf::Solver;
 use klnmf_audio::{Separator, Spectrum, Stft, WavFormat};
 use std::path::{Path, PathBuf};
@@ -77,13 +78,13 @@ pub struct Separate {
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     pub(super) overlap: f64,
     /// Kind of spectrogram to factorise
-    #[arg(long, value_enum, default_value = "power")]
-    pub(super) spectrogram: Spectrogram,
+    #[arg(long, value_parser = spectrum(), default_value = "power")]
+    pub(super) spectrogram: Spectrum,
     /// Sample rate in Hz to convert the recordings to first, at most 768000; the stems have it too
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=768_000))]
     pub(super) rate: Option<u32>,
     /// Solver for the components that are learned
-    #[arg(long, value_name = "SOLVER", value_parser = solvers::among(learners()), default_value_t = Solver::Auto)]
+    #[arg(long, value_name = "SOLVER", value_parser = learners(), default_value_t = Solver::Auto)]
     pub(super) solver: Solver,
     /// Maximum number of iterations of the learning, or for each frame if nothing is learned [default: 20 for
     /// each --train, 300 for --components, 5000 for a frame]
@@ -100,7 +101,7 @@ pub struct Separate {
     /// Number format of the learning. Components beside known sources, weights of known sources and gaps are
     /// always computed in f64 [default: f32 if --tol is at least 1e-2; f32 for all but the last 50 iterations
     /// if it is 0; else mixed]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choices::precision())]
     pub(super) precision: Option<Precision>,
     /// Seed of the random start
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -116,8 +117,8 @@ pub struct Separate {
     #[arg(long, value_name = "N", default_value_t = klnmf_audio::TAPS)]
     pub(super) taps: usize,
     /// Sample format of the stems
-    #[arg(long, value_enum, default_value = "float32")]
-    pub(super) format: Format,
+    #[arg(long, value_parser = format(), default_value = "float32")]
+    pub(super) format: WavFormat,
     /// Folder for the results; it must be new or empty [default: named after the recording, such as
     /// song-stems10, or song-stems with known sources only]
     #[arg(long, short, value_name = "FOLDER")]
@@ -130,43 +131,28 @@ pub struct Separate {
 }
 
 /// Kinds of spectrogram.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-pub enum Spectrogram {
-    /// Squared magnitudes, as in the paper
-    Power,
-    /// Magnitudes
-    Magnitude,
-}
-
-impl Spectrogram {
-    pub fn name(self) -> &'static str {
-        if self == Spectrogram::Power { "power" } else { "magnitude" }
-    }
-
-    /// The meaning of its entries.
-    pub fn spectrum(self) -> Spectrum {
-        if self == Spectrogram::Power { Spectrum::Power } else { Spectrum::Magnitude }
-    }
+fn spectrum() -> impl TypedValueParser<Value = Spectrum> {
+    let power = (Spectrum::Power, "Squared magnitudes, as in the paper");
+    let kinds = [power, (Spectrum::Magnitude, "Magnitudes")];
+    choices::one_of(kinds.map(|(kind, help)| (kind, kind.name(), help)))
 }
 
 /// The solvers that can learn new components beside known ones.
-fn learners() -> impl Iterator<Item = Solver> {
-    Solver::ALL.into_iter().filter(|solver| solver.spec().holds_parts)
+fn learners() -> impl TypedValueParser<Value = Solver> {
+    choices::solvers(Solver::ALL.into_iter().filter(|solver| solver.spec().holds_parts))
 }
 
 /// Formats of samples.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Format {
-    Int16,
-    Int24,
-    Float32,
+fn format() -> impl TypedValueParser<Value = WavFormat> {
+    let formats = [(WavFormat::Int16, "int16"), (WavFormat::Int24, "int24"), (WavFormat::Float32, "float32")];
+    choices::one_of(formats.map(|(format, name)| (format, name, "")))
 }
 
 impl Separate {
     /// The separation that the options describe; fails if they contradict each other.
     pub(super) fn separator(&self, begun: Instant) -> anyhow::Result<Separator> {
         let mut separator = Separator {
-            spectrum: self.spectrogram.spectrum(),
+            spectrum: self.spectrogram,
             per_source: self.per_source,
             components: self.free(),
             sources: self.sources,
@@ -174,7 +160,7 @@ impl Separate {
             solver: self.solver,
             tol: self.tol,
             max_iter: self.max_iter,
-            precision: self.precision.map(Precision::library),
+            precision: self.precision,
             seed: self.seed,
             threads: self.threads,
             deadline: self.time_limit.and_then(|limit| begun.checked_add(limit)),
@@ -250,15 +236,5 @@ impl Separate {
         let window = klnmf_audio::window_for(rate, self.window);
         let hop = ((window as f64 * (1.0 - self.overlap)).round() as usize).max(1);
         Ok(Stft::new(window, hop.min((window / 2).max(1)))?)
-    }
-}
-
-impl Format {
-    pub fn wav(self) -> WavFormat {
-        match self {
-            Format::Int16 => WavFormat::Int16,
-            Format::Int24 => WavFormat::Int24,
-            Format::Float32 => WavFormat::Float32,
-        }
     }
 }

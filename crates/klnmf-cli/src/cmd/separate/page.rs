@@ -2,20 +2,19 @@
 
 use super::score::Row;
 use super::told::Told;
-use minijinja::{Environment, context};
-use serde_json::{Map, Value};
+use klnmf_report::html;
+use minijinja::context;
+use serde_json::Value;
 
 /// The page; it plays the sound files beside it.
-pub fn html(
+pub fn page(
     name: &str,
     loudness: &[f64],
     told: &Told<'_>,
-    facts: &Map<String, Value>,
+    facts: &Value,
     svg: &str,
 ) -> anyhow::Result<String> {
     let sources = told.sources;
-    let mut environment = Environment::new();
-    environment.add_template("separate.html", include_str!("separate.html"))?;
     let total: f64 = loudness.iter().sum();
     let share =
         |group: &Vec<usize>| group.iter().map(|k| loudness[*k]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
@@ -34,7 +33,7 @@ pub fn html(
     let rows: Vec<_> = told.scores.iter().flat_map(|scores| &scores.rows).map(row).collect();
     let number = |key: &str| facts[key].as_f64().unwrap_or_default();
     let whole = |key: &str| facts[key].as_u64().unwrap_or_default();
-    Ok(environment.get_template("separate.html")?.render(context! {
+    let values = context! {
         name,
         stems,
         rows,
@@ -51,5 +50,6 @@ pub fn html(
         components => sources.w.cols(),
         status => sources.status.name(),
         gap => format!("{:.1e}", sources.relative_gap),
-    })?)
+    };
+    Ok(html::render("separate.html", include_str!("separate.html"), values)?)
 }

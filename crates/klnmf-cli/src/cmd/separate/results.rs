@@ -7,10 +7,9 @@ use crate::new_folder::NewFolder;
 use crate::thumbnail::Thumbnail;
 use klnmf::Mat;
 use klnmf_audio::{Frame, Listener, Recording, WavFile, WavFormat};
-use klnmf_io::{Spool, atomically};
+use klnmf_io::{Spool, write_text};
 use rayon::prelude::*;
-use serde_json::{Map, Value};
-use std::io::Write;
+use serde_json::Value;
 
 /// What is found of a recording. Stems and weights go to disk, so memory does not grow with its length.
 pub struct Results {
@@ -90,15 +89,14 @@ impl Results {
         folder: &NewFolder,
         name: &str,
         told: &Told<'_>,
-        facts: &Map<String, Value>,
+        facts: &Value,
     ) -> anyhow::Result<()> {
         let svg = pictures::svg(&self, told.sources, facts["rate"].as_f64().unwrap_or_default());
-        let page = page::html(name, &self.scene.loudness, told, facts, &svg)?;
-        atomically(&folder.file(model::PICTURE), |out| out.write_all(svg.as_bytes()))?;
-        atomically(&folder.file(model::PAGE), |out| out.write_all(page.as_bytes()))?;
+        let page = page::page(name, &self.scene.loudness, told, facts, &svg)?;
+        write_text(&folder.file(model::PICTURE), &svg)?;
+        write_text(&folder.file(model::PAGE), &page)?;
         if !self.heard.is_empty() {
-            let table = frames::csv(&self.heard, facts);
-            atomically(&folder.file(model::FRAMES), |out| out.write_all(table.as_bytes()))?;
+            write_text(&folder.file(model::FRAMES), &frames::csv(&self.heard, facts))?;
         }
         model::write(&folder.file(model::MODEL), told.sources, &mut self.weights, facts)
     }

@@ -28,7 +28,7 @@ impl Separate {
         stems: usize,
     ) -> anyhow::Result<()> {
         let mix = &material.mix;
-        self.format.wav().check(mix.rate(), mix.channels(), mix.promised().unwrap_or(0))?;
+        self.format.check(mix.rate(), mix.channels(), mix.promised().unwrap_or(0))?;
         let Some(free) = input::available_memory() else { return Ok(()) };
         let lengths: Vec<usize> = material.training.iter().map(|(_, sound)| sound.len()).collect();
         let learning = separator.learning_memory(&lengths, stft);

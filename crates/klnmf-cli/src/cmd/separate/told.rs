@@ -6,7 +6,7 @@ use super::{Separate, frames};
 use crate::cmd::thread_count;
 use crate::summary;
 use klnmf_audio::{Recording, Sources, Stft};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// What the summary and the page are about.
 pub struct Told<'a> {
@@ -27,9 +27,9 @@ impl Separate {
         stft: &Stft,
         results: &Results,
         seconds: f64,
-    ) -> Map<String, Value> {
+    ) -> Value {
         let sources = told.sources;
-        let object = json!({
+        let mut facts = json!({
             "mode": told.mode,
             "online": self.online,
             "solver": if self.goes_along() { "decompose" } else { self.solver.name() },
@@ -54,16 +54,15 @@ impl Separate {
             "scores": told.scores.map_or(Value::Null, Scores::json),
             "notes": told.notes,
         });
-        let mut facts = object.as_object().cloned().unwrap_or_default();
         if self.online {
             let hop = 1e3 * stft.hop() as f64 / f64::from(mix.rate());
-            facts.insert("latency".into(), frames::latency(&results.heard, hop));
+            facts["latency"] = frames::latency(&results.heard, hop);
         }
         facts
     }
 
     /// Prints the summary.
-    pub(super) fn tell(&self, told: &Told<'_>, facts: Map<String, Value>) -> anyhow::Result<()> {
+    pub(super) fn tell(&self, told: &Told<'_>, facts: Value) -> anyhow::Result<()> {
         let sources = told.sources;
         self.output.print(facts, |facts| {
             let number = |key: &str| facts[key].as_f64().unwrap_or_default();

@@ -115,11 +115,6 @@ impl Input {
         self.path.display().to_string()
     }
 
-    /// For headings.
-    pub fn short_name(&self) -> String {
-        self.path.file_name().map_or_else(|| self.name(), |name| name.to_string_lossy().into())
-    }
-
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -190,13 +185,11 @@ impl Input {
     }
 
     fn is_matrix(&self) -> bool {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        let name = name.strip_suffix(".gz").unwrap_or(&name);
-        let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+        let matrix = ["npz", "npy", "mtx"].contains(&klnmf_io::extension(&self.path).as_str());
         let given = self.counts || self.vocabulary.is_some() || self.transpose || self.layer.is_some();
         klnmf_io::holds_cells(&self.path)
             || Folder::is_at(&self.path)
-            || !self.path.is_dir() && (ends(&[".npz", ".npy", ".mtx"]) || given)
+            || !self.path.is_dir() && (matrix || given)
     }
 
     /// Whether the rows of the matrix are the words, unless the vocabulary decides.

@@ -6,7 +6,7 @@ mod report;
 mod tables;
 mod told;
 
-use super::{Output, metadata, note_rank, parse_seconds, solvers, thread_count};
+use super::{Output, choices, metadata, note_rank, parse_seconds, thread_count};
 use crate::new_folder::NewFolder;
 use crate::{input, interrupt, outputs, progress, summary};
 use anyhow::Context;
@@ -14,7 +14,7 @@ use clap::Args;
 use corpus::{Corpus, Input};
 use klnmf::{Solver, Status, TopicInfo, TopicModel, TopicSettings, Weights};
 use klnmf_io::Model;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -62,59 +62,41 @@ pub struct Topics {
     model: Option<PathBuf>,
     /// Pseudo-count of every topic in every document; higher values make documents more mixed [default:
     /// 0.3; with --model: the model's]
-    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    #[arg(long, value_name = "A")]
     topic_prior: Option<f64>,
     /// Pseudo-count of every word in every topic; higher values make topics more similar [default: 0.1]
-    #[arg(long, value_name = "B", allow_negative_numbers = true, conflicts_with = "model")]
+    #[arg(long, value_name = "B", conflicts_with = "model")]
     word_prior: Option<f64>,
     /// Solver for the topics; expectation maximisation with the pseudo-counts follows
     #[arg(
         long,
         value_name = "SOLVER",
-        value_parser = solvers::among([Solver::Auto, Solver::Simplex]),
+        value_parser = choices::solvers([Solver::Auto, Solver::Simplex]),
         default_value_t = Solver::Auto,
         conflicts_with = "model"
     )]
     solver: Solver,
     /// Maximum number of iterations
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 500,
-        allow_negative_numbers = true,
-        conflicts_with = "model"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 500, conflicts_with = "model")]
     max_iter: usize,
     /// Tolerance in nats per word of the corpus: stop when ten iterations gain less than this; 0 never stops
     /// early
-    #[arg(
-        long,
-        value_name = "NATS",
-        default_value_t = 1e-5,
-        allow_negative_numbers = true,
-        conflicts_with = "model"
-    )]
+    #[arg(long, value_name = "NATS", default_value_t = 1e-5, conflicts_with = "model")]
     tol: f64,
     /// Time limit in seconds
-    #[arg(long, value_name = "S", value_parser = parse_seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
     /// Share of the words to hold out for the perplexity; 0 for none
-    #[arg(
-        long,
-        value_name = "SHARE",
-        default_value_t = 0.1,
-        allow_negative_numbers = true,
-        conflicts_with = "model"
-    )]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, conflicts_with = "model")]
     held_out: f64,
     /// Number of words and documents to list for each topic
     #[arg(long, value_name = "N", default_value = "10", conflicts_with = "model", value_parser = at_least_one)]
     top: usize,
     /// Seed of the random start and of the choice of held-out words
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Number of threads; 0 means one per core. The result does not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
     /// Folder for the results; it must be new or empty [default: named after the input, such as
     /// articles-topics20, or articles-weights with --model]
@@ -202,7 +184,7 @@ impl Topics {
         };
         let found = match start {
             Some((w, h)) => klnmf::topics_from(v, w, h, &settings, &mut watch),
-            None => klnmf::topics(v, k, &settings, &mut watch),
+            None => klnmf::topics(v, k, &settings, watch),
         };
         bar.finish_and_clear();
         let found = found.with_context(|| self.input.name())?;
@@ -211,11 +193,12 @@ impl Topics {
         let top = tables::Top::new(&corpus, &found, self.top)?;
         let mut facts = self.facts(&corpus, &found, &top, held_out, seconds, &settings);
         let metadata = metadata(&facts, command, kind(&corpus));
-        klnmf_io::write_model(&folder.file(folder::MODEL), &model(&corpus, &found, metadata))?;
+        let model = model(&corpus, &found.topics, &found.weights, metadata);
+        klnmf_io::write_model(&folder.file(folder::MODEL), &model)?;
         tables::write_topics(&folder.file(folder::TOPICS), &corpus, &top)?;
         tables::write_documents(&folder.file(folder::DOCUMENTS), &corpus, &found.weights)?;
         let report = report::Report {
-            name: self.input.short_name(),
+            name: klnmf_io::file_name(self.input.path()),
             corpus: &corpus,
             top: &top,
             found: &found,
@@ -226,9 +209,9 @@ impl Topics {
         if let Some(note) = top.common_words(&corpus) {
             self.output.note(&note);
         }
-        facts.insert("command".into(), json!(command));
+        facts["command"] = json!(command);
         self.tell(&corpus, &top, facts)?;
-        Ok(exit_code(found.status))
+        Ok(interrupt::exit_code(found.status == Status::Stopped))
     }
 
     /// The perplexity of held-out words for topics fitted without them, and these topics as a start.
@@ -286,12 +269,12 @@ impl Topics {
         let mut facts = self.weight_facts(&corpus, &found, begun.elapsed().as_secs_f64(), &settings);
         tables::write_documents(&folder.file(folder::DOCUMENTS), &corpus, &found)?;
         let metadata = metadata(&facts, command, kind(&corpus));
-        let written = weights_model(&corpus, &model, &found, metadata);
-        klnmf_io::write_model(&folder.file(folder::WEIGHTS), &written)?;
+        let weights = self::model(&corpus, &model.w, &found, metadata);
+        klnmf_io::write_model(&folder.file(folder::WEIGHTS), &weights)?;
         folder.keep()?;
-        facts.insert("command".into(), json!(command));
+        facts["command"] = json!(command);
         self.tell_weights(&corpus, &found, facts)?;
-        Ok(exit_code(found.status))
+        Ok(interrupt::exit_code(found.status == Status::Stopped))
     }
 
     fn facts(
@@ -302,18 +285,18 @@ impl Topics {
         held_out: Option<f64>,
         seconds: f64,
         settings: &TopicSettings,
-    ) -> Map<String, Value> {
+    ) -> Value {
         let mut facts = self.weight_facts(corpus, &found.weights, seconds, settings);
-        facts.insert("status".into(), json!(summary::status(found.status)));
-        facts.insert("solver".into(), json!(settings.solver.name()));
-        facts.insert("iterations".into(), json!(found.iterations));
-        facts.insert("topics".into(), json!(found.topics.cols()));
-        facts.insert("word_prior".into(), json!(settings.word_prior));
-        facts.insert("held_out".into(), json!(self.held_out));
-        facts.insert("held_out_perplexity".into(), held_out.map_or(Value::Null, summary::number));
-        facts.insert("held_out_measured".into(), json!(held_out.is_some()));
-        facts.insert("coherence".into(), top.mean_coherence().map_or(Value::Null, summary::number));
-        facts.insert("seed".into(), json!(self.seed));
+        facts["status"] = json!(summary::status(found.status));
+        facts["solver"] = json!(settings.solver.name());
+        facts["iterations"] = json!(found.iterations);
+        facts["topics"] = json!(found.topics.cols());
+        facts["word_prior"] = json!(settings.word_prior);
+        facts["held_out"] = json!(self.held_out);
+        facts["held_out_perplexity"] = held_out.map_or(Value::Null, summary::number);
+        facts["held_out_measured"] = json!(held_out.is_some());
+        facts["coherence"] = top.mean_coherence().map_or(Value::Null, summary::number);
+        facts["seed"] = json!(self.seed);
         facts
     }
 
@@ -323,9 +306,9 @@ impl Topics {
         found: &Weights,
         seconds: f64,
         settings: &TopicSettings,
-    ) -> Map<String, Value> {
+    ) -> Value {
         let (sum, gap): (f64, f64) = (corpus.counts.view().sum(), found.gaps.iter().sum());
-        let object = json!({
+        json!({
             "status": summary::status(found.status),
             "seconds": seconds,
             "documents": corpus.documents.len(),
@@ -340,8 +323,7 @@ impl Topics {
             "topic_prior": settings.topic_prior,
             "threads": thread_count(self.threads),
             "version": env!("CARGO_PKG_VERSION"),
-        });
-        object.as_object().cloned().unwrap_or_default()
+        })
     }
 }
 
@@ -353,10 +335,6 @@ fn mixed(x: &klnmf::Mat<f64>) -> klnmf::Mat<f64> {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "give a whole number ≥ 1".into())
-}
-
-fn exit_code(status: Status) -> ExitCode {
-    if status == Status::Stopped { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::SUCCESS }
 }
 
 /// Bytes that topics need beside a factorisation: the counts without the held-out words, and with the
@@ -371,30 +349,13 @@ fn kind(corpus: &Corpus) -> Value {
     json!({ "kind": "topics", "data_hash": klnmf_io::data_hash_text(corpus.counts.view()) })
 }
 
-fn model(corpus: &Corpus, found: &TopicModel, metadata: String) -> Model<f64> {
+/// The topics with the weights of a corpus.
+fn model(corpus: &Corpus, topics: &klnmf::Mat<f64>, found: &Weights, metadata: String) -> Model<f64> {
+    let likelihood = ("log_likelihood".into(), found.log_likelihood.clone());
     Model {
-        w: found.topics.clone(),
-        h: found.weights.weights.clone(),
-        metadata,
         row_names: corpus.named.then(|| corpus.words.clone()),
         col_names: Some(corpus.documents.clone()),
-        part_names: None,
-        columns: columns(&found.weights),
+        columns: vec![("gap".into(), found.gaps.clone()), likelihood],
+        ..Model::new(topics.clone(), found.weights.clone(), metadata)
     }
-}
-
-fn weights_model(corpus: &Corpus, model: &Model<f64>, found: &Weights, metadata: String) -> Model<f64> {
-    Model {
-        w: model.w.clone(),
-        h: found.weights.clone(),
-        metadata,
-        row_names: corpus.named.then(|| corpus.words.clone()),
-        col_names: Some(corpus.documents.clone()),
-        part_names: None,
-        columns: columns(found),
-    }
-}
-
-fn columns(weights: &Weights) -> Vec<(String, Vec<f64>)> {
-    vec![("gap".into(), weights.gaps.clone()), ("log_likelihood".into(), weights.log_likelihood.clone())]
 }

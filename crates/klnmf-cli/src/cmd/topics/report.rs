@@ -3,9 +3,9 @@
 use super::corpus::Corpus;
 use super::tables::{LAMBDA, Top, Topic, Word};
 use klnmf::TopicModel;
-use minijinja::{Environment, Value as Jinja, context};
-use serde_json::{Map, Value};
-use std::io::Write;
+use klnmf_report::html;
+use minijinja::{Value as Jinja, context};
+use serde_json::Value;
 use std::path::Path;
 
 /// The largest number of characters of a document that are shown.
@@ -17,17 +17,15 @@ pub struct Report<'a> {
     pub corpus: &'a Corpus,
     pub top: &'a Top,
     pub found: &'a TopicModel,
-    pub facts: &'a Map<String, Value>,
+    pub facts: &'a Value,
 }
 
 impl Report<'_> {
     /// Writes the page, with at most `typical` documents for each topic.
     pub fn write(&self, path: &Path, typical: usize) -> anyhow::Result<()> {
-        let mut environment = Environment::new();
-        environment.add_template("topics.html", include_str!("topics.html"))?;
         let topics: Vec<Jinja> =
             self.top.topics.iter().map(|topic| self.topic(topic, typical.min(5))).collect();
-        let page = environment.get_template("topics.html")?.render(context! {
+        let values = context! {
             name => &self.name,
             lambda => LAMBDA,
             rest => 1.0 - LAMBDA,
@@ -38,8 +36,9 @@ impl Report<'_> {
             quality => self.quality(),
             certificate => self.certificate(),
             topics,
-        })?;
-        Ok(klnmf_io::atomically(path, |out| out.write_all(page.as_bytes()))?)
+        };
+        let page = html::render("topics.html", include_str!("topics.html"), values)?;
+        Ok(klnmf_io::write_text(path, &page)?)
     }
 
     fn number(&self, key: &str) -> Option<f64> {

@@ -1,7 +1,6 @@
 //! The tables of a topic model, and their content.
 
 use super::corpus::Corpus;
-use crate::outputs;
 use klnmf::{TopicModel, Weights};
 use std::io::Write;
 use std::path::Path;
@@ -167,7 +166,7 @@ pub fn write_topics(path: &Path, corpus: &Corpus, top: &Top) -> anyhow::Result<(
                     topic.number,
                     topic.share,
                     topic.coherence.map_or(String::new(), |c| format!("{c:.4}")),
-                    outputs::csv_cell(&corpus.words[word.row]),
+                    klnmf_io::csv_cell(&corpus.words[word.row]),
                     word.probability,
                     word.lift,
                     word.relevance,
@@ -199,7 +198,7 @@ pub fn write_documents(path: &Path, corpus: &Corpus, found: &Weights) -> anyhow:
             write!(
                 out,
                 "{},{},{},{:?},{main}",
-                outputs::csv_cell(name),
+                klnmf_io::csv_cell(name),
                 lengths[j],
                 found.log_likelihood[j],
                 found.gaps[j]

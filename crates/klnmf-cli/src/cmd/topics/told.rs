@@ -4,13 +4,13 @@ use super::Topics;
 use super::corpus::Corpus;
 use super::tables::Top;
 use klnmf::Weights;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The largest number of topics listed on the terminal.
 const MOST_LINES: usize = 30;
 
 impl Topics {
-    pub fn tell(&self, corpus: &Corpus, top: &Top, facts: Map<String, Value>) -> anyhow::Result<()> {
+    pub fn tell(&self, corpus: &Corpus, top: &Top, facts: Value) -> anyhow::Result<()> {
         self.output.print(facts, |facts| {
             let mut text = corpus.text();
             for topic in top.topics.iter().take(MOST_LINES) {
@@ -44,7 +44,7 @@ impl Topics {
         })
     }
 
-    fn held_out_text(&self, facts: &Map<String, Value>) -> Option<String> {
+    fn held_out_text(&self, facts: &Value) -> Option<String> {
         let share = 100.0 * self.held_out;
         match facts["held_out_perplexity"].as_f64() {
             Some(perplexity) => {
@@ -57,12 +57,7 @@ impl Topics {
         }
     }
 
-    pub fn tell_weights(
-        &self,
-        corpus: &Corpus,
-        found: &Weights,
-        facts: Map<String, Value>,
-    ) -> anyhow::Result<()> {
+    pub fn tell_weights(&self, corpus: &Corpus, found: &Weights, facts: Value) -> anyhow::Result<()> {
         self.output.print(facts, |facts| {
             let mut text = corpus.text();
             text += &format!(
@@ -79,11 +74,11 @@ impl Topics {
 }
 
 /// What the gaps bound.
-pub fn likelihood(facts: &Map<String, Value>) -> &'static str {
+pub fn likelihood(facts: &Value) -> &'static str {
     if facts["topic_prior"].as_f64() == Some(0.0) { "log-likelihood" } else { "log-posterior" }
 }
 
-fn certificate_text(facts: &Map<String, Value>) -> String {
+fn certificate_text(facts: &Value) -> String {
     let number = |key: &str| facts[key].as_f64().unwrap_or(f64::INFINITY);
     let mut text = format!(
         "gap          for these topics, other weights can raise a document's {} by at most {:.1e} nats (sum \
