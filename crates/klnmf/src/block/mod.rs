@@ -92,7 +92,7 @@ pub trait Blocks<S: Scalar>: Sync {
     /// Whether columns are sparse, so that blocks use the dictionary by rows.
     fn gathers(&self) -> bool;
 
-    /// The column with most entries, or any if they hardly differ.
+    /// The column with most entries. 0 if they hardly differ, or if that is not known.
     fn heaviest(&self) -> usize {
         0
     }

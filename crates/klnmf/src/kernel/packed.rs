@@ -212,9 +212,9 @@ impl<S: Scalar, F: TileMap<S>> Product<'_, S, F> {
         }
     }
 
-    /// Where f will read later than in the `N` columns from `j` on: below them in the next tile, which is far
-    /// enough ahead for memory; in the last tile in the next `N` columns, else right of the last, where the
-    /// next product may continue. A remainder of fewer than `N` columns is not prefetched.
+    /// What to prefetch while the `N` columns from `j` on are multiplied: the same columns in the next tile,
+    /// which is far enough ahead for memory. In the last tile: the next `N` columns, or after the last ones
+    /// the numbers beyond them, where the next product may continue.
     #[inline(always)]
     fn next_columns<const N: usize>(&self, j: usize) -> usize {
         let (row, rows) = self.origin;

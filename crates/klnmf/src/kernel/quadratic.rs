@@ -13,6 +13,8 @@ pub(crate) const FIRST: [usize; B] = [0, 4, 7, 9];
 /// The most sweeps over the variables, and the relative change at which a program ends.
 const SWEEPS: usize = 8;
 const TOL: f64 = 1e-3;
+/// The smallest curvature of a variable. Below it no data support the weight.
+const FLAT: f64 = 1e-280;
 
 /// Minimises gradient·d + ½ d·h·d over x + d ≥ 0 by sweeps over the variables, and replaces x by x + d.
 pub(crate) struct QuadraticPrograms<'a> {
@@ -75,8 +77,10 @@ pub(crate) fn minimise<S: Scalar, L: Lanes<S>, const G: usize>(
     x: &mut [[L; G]; B],
     mut g: [[L; G]; B],
 ) {
+    // The smallest normal number in f32, whose reciprocal is still finite.
+    let flat = S::from_f64(FLAT).max(S::TINY * S::EPSILON);
     let (zero, tol, flat) =
-        (L::splat(token, S::ZERO), L::splat(token, S::from_f64(TOL)), L::splat(token, S::TINY));
+        (L::splat(token, S::ZERO), L::splat(token, S::from_f64(TOL)), L::splat(token, flat));
     // −1/h of the diagonal entries, and zero where they are too small.
     let mut step = [[zero; G]; B];
     for l in 0..B {

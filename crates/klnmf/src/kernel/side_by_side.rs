@@ -1,7 +1,8 @@
 //! Sweeps of block Newton steps over several columns at once, one column in each lane of a register.
 //!
 //! A row of all columns fills a register, so sums over the rows need no sums across lanes, and the quadratic
-//! programs find their numbers where the sums are. For short columns these take longer than the rows.
+//! programs find their numbers where the sums are. For short columns, sums across lanes would take longer than
+//! the rows.
 
 // Loops over constant ranges index several arrays at once.
 #![allow(clippy::needless_range_loop)]
@@ -65,7 +66,7 @@ impl<S: Scalar> SideBySide<'_, S> {
         let (mut d, mut before) = ([[zero; G]; B], self.held);
         for _ in 0..self.sweeps {
             for first in (self.held..self.places).step_by(B) {
-                self.repeat::<L, G>(token, first, |place, before| (before, place));
+                self.repeat::<L, G>(token, first, |place, original| (original, place));
                 let mut sums = [[zero; G]; B + H];
                 for group in 0..G {
                     let change = [d[0][group], d[1][group], d[2][group], d[3][group]];
@@ -77,7 +78,7 @@ impl<S: Scalar> SideBySide<'_, S> {
                     }
                 }
                 d = self.update::<L, G>(token, first, &sums);
-                self.repeat::<L, G>(token, first, |place, before| (place, before));
+                self.repeat::<L, G>(token, first, |place, original| (place, original));
                 before = first;
             }
         }
@@ -88,8 +89,8 @@ impl<S: Scalar> SideBySide<'_, S> {
         }
     }
 
-    /// Copies the weights that the block at place `first` repeats. `way` chooses from which of their two places
-    /// to which.
+    /// Copies the weights that the block at place `first` repeats. `way` gets both places of a weight, and
+    /// returns from where to where.
     #[inline(always)]
     fn repeat<L: Lanes<S>, const G: usize>(
         &mut self,
@@ -105,6 +106,7 @@ impl<S: Scalar> SideBySide<'_, S> {
             }
             let repeated = L::load(token, repeated, 0, L::N);
             for n in 1..B {
+                // Positive where the block repeats n places.
                 let other = repeated - L::splat(token, S::from_u32(n as u32));
                 let same = L::splat(token, S::from_f64(0.5)) - other * other;
                 for place in first..first + n {
@@ -167,18 +169,18 @@ impl<S: Scalar> SideBySide<'_, S> {
         sums: &[[L; G]; B + H],
     ) -> [[L; G]; B] {
         let (zero, ridge) = (L::splat(token, S::ZERO), L::splat(token, self.ridge));
-        let (mut start, mut gradient, mut h) = ([[zero; G]; B], [[zero; G]; B], [[zero; G]; H]);
+        let (mut old, mut gradient, mut h) = ([[zero; G]; B], [[zero; G]; B], [[zero; G]; H]);
         h.copy_from_slice(&sums[B..]);
         for l in 0..B {
             for group in 0..G {
                 let at = (group * self.places + first + l) * L::N;
                 let (x, c) = (L::load(token, self.x, at, L::N), L::load(token, self.c, at, L::N));
-                start[l][group] = x;
+                old[l][group] = x;
                 gradient[l][group] = ridge.mul_add(x, c) - sums[l][group];
                 h[FIRST[l]][group] = h[FIRST[l]][group] + ridge;
             }
         }
-        let mut x = start;
+        let (mut x, mut changes) = (old, old);
         minimise(token, &h, &mut x, gradient);
         for l in 0..B {
             for group in 0..G {
@@ -190,9 +192,9 @@ impl<S: Scalar> SideBySide<'_, S> {
                 let small = (floor - x[l][group] * c).where_positive(c);
                 let new = zero.if_positive(small, x[l][group]);
                 new.store(self.x, at, L::N);
-                start[l][group] = new - start[l][group];
+                changes[l][group] = new - old[l][group];
             }
         }
-        start
+        changes
     }
 }

@@ -43,7 +43,7 @@ pub struct Lists<'a> {
     pub active: &'a Active,
     /// The position of the first column in these lists.
     pub first: usize,
-    /// Whether the blocks have only these atoms, and only columns whose list is not empty.
+    /// Whether the blocks have only these atoms.
     pub copied: bool,
 }
 
@@ -63,11 +63,13 @@ pub fn descend<T: Scalar>(
     let old = &mut x_then[..x.len()];
     old.copy_from_slice(x);
     let columns = blocks.iter().flat_map(|b| (0..b.q).map(move |c| (b, c)));
-    let weights = x.chunks_mut(r).zip(old.chunks(r)).enumerate();
-    let weights =
-        weights.filter(|(column, _)| !lists.copied || !lists.active.of(lists.first + column).is_empty());
-    let columns = columns.zip(weights).filter_map(|((b, c), (column, (x, old)))| {
-        let height = b.height();
+    // Between two blocks there may be columns that do not take part.
+    let (start, mut passed) = (blocks[0].first, 0);
+    let mut weights = x.chunks_mut(r).zip(old.chunks(r));
+    let columns = columns.filter_map(move |(b, c)| {
+        let (column, height) = (b.first + c - start, b.height());
+        let (x, old) = weights.nth(column - passed)?;
+        passed = column + 1;
         let (z, a) = (take(&mut z, height), take(&mut a, height));
         if skip(column) {
             return None;

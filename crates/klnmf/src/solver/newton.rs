@@ -16,8 +16,9 @@
 //! c = Kᵀ1. One pass over the rows applies the change of the previous block to z and sums g and h. A
 //! quadratic program with four variables then gives the next change. The quadratic model ignores the pole at
 //! z = 0. If z becomes zero in a row with a > 0, the column therefore takes a step back. Sixteen columns
-//! are processed in turn, and their quadratic programs are solved together. A column with many zeros moves
-//! only its [active](super::active) weights.
+//! are processed in turn, and their quadratic programs are solved together. [Short](super::short) sparse
+//! columns are processed side by side instead. A column with many zeros moves only its
+//! [active](super::active) weights.
 
 use super::active::{Active, many_zeros};
 use super::descent::{Lists, descend};

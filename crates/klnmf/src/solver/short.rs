@@ -4,6 +4,9 @@
 //! and then adds the lanes of fourteen sums. Short columns have few entries for so many sums. They are
 //! therefore copied [side by side](crate::kernel::side_by_side), sorted by length. Whether a column is short
 //! depends on nothing but itself, and it does not matter which columns it shares registers with.
+//!
+//! The steps are those of `descent`, with one difference: quadratic programs are solved in the precision of
+//! the computation, there always in f64. A change of a rule belongs in both files.
 
 use super::active::Active;
 use super::descent::{floor_of, step_back, suspicious};
@@ -53,7 +56,8 @@ impl Shape {
 }
 
 impl<S: Scalar> Short<S> {
-    /// Makes `sweeps` sweeps over the listed weights of all short columns of a block, and empties their lists.
+    /// Makes `sweeps` ≥ 1 sweeps over the listed weights of all short columns of a block, and empties their
+    /// lists.
     pub fn descend(
         &mut self,
         b: &Block<'_, S>,
@@ -62,6 +66,7 @@ impl<S: Scalar> Short<S> {
         x: &mut [S],
         sweeps: usize,
     ) {
+        debug_assert!(sweeps > 0, "repeated weights get their values in the first sweep");
         let mut columns = std::mem::take(&mut self.columns);
         columns.clear();
         columns.extend((0..b.q).map(|c| (rows.entries(c).len(), c)).filter(|(length, c)| {
@@ -174,13 +179,14 @@ impl<S: Scalar> Short<S> {
             to.resize(groups * lanes * n, x);
         };
         set(&mut self.a, rows, S::ZERO);
-        set(&mut self.z, rows, S::ZERO);
         set(&mut self.atoms, rows * places, S::ZERO);
         set(&mut self.x, places, S::ZERO);
         set(&mut self.c, places, S::ONE);
         set(&mut self.repeated, places / B, S::ZERO);
         set(&mut self.floor, 1, S::ONE);
-        set(&mut self.least, 1, S::ZERO);
+        // These are only written.
+        self.z.resize(groups * lanes * rows, S::ZERO);
+        self.least.resize(groups * lanes, S::ZERO);
     }
 }
 
