@@ -27,7 +27,7 @@ impl Separator {
         (w, h): (Mat<f64>, Mat<f64>),
         settings: &Settings,
         tol: f64,
-        watch: impl Fn(&Info) + Sync,
+        watch: impl Fn(&Info),
     ) -> klnmf::Result<Solution<f64>> {
         let narrow = self.narrow_iterations(v, settings, tol);
         if narrow == 0 {
@@ -76,7 +76,7 @@ fn watched<T: Scalar>(
     h: Mat<T>,
     settings: &Settings,
     before: usize,
-    watch: impl Fn(&Info) + Sync,
+    watch: impl Fn(&Info),
 ) -> klnmf::Result<Solution<T>> {
     problem.factorize_from(w, h, settings, |info| {
         let mut shown = *info;

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// A callback between two rounds of a run.
-type Each<'r, 'a, T> = &'r mut (dyn FnMut(&mut Run<'a, T>) -> ControlFlow<()> + Send);
+type Each<'r, 'a, T> = &'r mut dyn FnMut(&mut Run<'a, T>) -> ControlFlow<()>;
 type EachRemote<'r, 'a, T> = &'r mut dyn FnMut(&mut RemoteRun<'a, T>) -> ControlFlow<()>;
 
 macro_rules! compiled {
@@ -43,7 +43,7 @@ compiled! {
     run<'a>(problem: &'a Problem<'_, Self>, factors: Pair<Self>, settings: &'a Settings, state: Option<&State>)
         -> Result<Run<'a, Self>> = Run::begin;
     advance<'a>(run: &mut Run<'a, Self>) -> () = Run::iterate;
-    to_end<'a>(run: Run<'a, Self>, each: Each<'_, 'a, Self>) -> Result<Solution<Self>> = Run::rounds_in_pool;
+    to_end<'a>(run: Run<'a, Self>, each: Each<'_, 'a, Self>) -> Result<Solution<Self>> = Run::iterate_to_end;
     finish<'a>(run: Run<'a, Self>) -> Result<Solution<Self>> = Run::end;
     challenge<'a>(problem: &Problem<'a, Self>, first: Solution<Self>, settings: &Settings, begun: Instant)
         -> Result<Solution<Self>> = crate::starts::best;

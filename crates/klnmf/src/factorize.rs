@@ -266,7 +266,7 @@ pub fn factorize_from<'a, T: Scalar>(
     w: Mat<T>,
     h: Mat<T>,
     settings: &Settings,
-    watch: impl FnMut(&Info) -> ControlFlow<()> + Send,
+    watch: impl FnMut(&Info) -> ControlFlow<()>,
 ) -> Result<Solution<T>> {
     settings.validate()?;
     Problem::new(v, settings.threads)?.factorize_from(w, h, settings, watch)

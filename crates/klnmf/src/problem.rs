@@ -138,7 +138,7 @@ impl<'v, T: Scalar> Problem<'v, T> {
         w: Mat<T>,
         h: Mat<T>,
         settings: &Settings,
-        watch: impl FnMut(&Info) -> ControlFlow<()> + Send,
+        watch: impl FnMut(&Info) -> ControlFlow<()>,
     ) -> Result<Solution<T>> {
         let found = self.run(w, h, settings)?.to_end(watch);
         self.check().and(found)

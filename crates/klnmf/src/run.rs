@@ -66,30 +66,16 @@ impl<'a, T: Scalar> Run<'a, T> {
         T::advance(self);
     }
 
-    /// Runs until there is a reason to stop. `watch` is called with each certificate due, on one of the
-    /// problem's threads, and may break.
-    pub fn to_end(self, mut watch: impl FnMut(&Info) -> ControlFlow<()> + Send) -> Result<Solution<T>> {
+    /// Runs until there is a reason to stop. `watch` is called with each certificate due, and may break.
+    pub fn to_end(self, mut watch: impl FnMut(&Info) -> ControlFlow<()>) -> Result<Solution<T>> {
         let shown = |run: &mut Self| if run.shows() { watch(run.info()) } else { ControlFlow::Continue(()) };
         self.to_end_with(shown)
     }
 
     /// Runs until there is a reason to stop. `each` is called before every round and before the end, between
     /// two iterations, so that it can store [`Run::state`]. If it breaks, the run ends.
-    pub fn to_end_with(
-        self,
-        mut each: impl FnMut(&mut Self) -> ControlFlow<()> + Send,
-    ) -> Result<Solution<T>> {
+    pub fn to_end_with(self, mut each: impl FnMut(&mut Self) -> ControlFlow<()>) -> Result<Solution<T>> {
         T::to_end(self, &mut each)
-    }
-
-    /// Makes all rounds on the problem's threads. Handing every round over to them would take longer than an
-    /// iteration on small data.
-    pub(crate) fn rounds_in_pool(
-        self,
-        each: &mut (dyn FnMut(&mut Self) -> ControlFlow<()> + Send),
-    ) -> Result<Solution<T>> {
-        let pool = &self.place.pool;
-        pool.run(move || self.iterate_to_end(each))
     }
 
     /// The current result with its certificate and, without another reason to end, [`Status::Stopped`].
@@ -241,8 +227,7 @@ impl<'a, T: Scalar, P: Place<Data = T> + 'a> Run<'a, T, P> {
         let steps = left.map_or(inner, |left| inner.min(left));
         let since = Instant::now();
         let (method, factors) = (&mut self.method, &mut self.factors);
-        // Enters the thread pool once, unless the caller has: for every pass it would take longer than a pass
-        // over small data.
+        // Enters the thread pool once: doing so for every pass takes longer than a pass over small data.
         self.place.run(|| method.advance(factors, steps));
         self.seconds += since.elapsed().as_secs_f64();
         (self.before, self.iteration) = (self.iteration, self.iteration.saturating_add(steps));

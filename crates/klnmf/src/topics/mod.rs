@@ -163,7 +163,7 @@ pub fn topics<'a>(
     v: impl Into<Matrix<'a, f64>>,
     k: usize,
     settings: &TopicSettings,
-    mut watch: impl FnMut(&TopicInfo) -> ControlFlow<()> + Send,
+    mut watch: impl FnMut(&TopicInfo) -> ControlFlow<()>,
 ) -> Result<TopicModel> {
     settings.validate()?;
     let v = v.into();
@@ -178,7 +178,7 @@ pub fn topics_from<'a>(
     w: Mat<f64>,
     h: Mat<f64>,
     settings: &TopicSettings,
-    watch: &mut (dyn FnMut(&TopicInfo) -> ControlFlow<()> + Send),
+    watch: &mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
 ) -> Result<TopicModel> {
     settings.validate()?;
     let v = v.into();
@@ -192,7 +192,7 @@ fn fit(
     w: Mat<f64>,
     h: Mat<f64>,
     settings: &TopicSettings,
-    watch: &mut (dyn FnMut(&TopicInfo) -> ControlFlow<()> + Send),
+    watch: &mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
 ) -> Result<TopicModel> {
     let begun = Instant::now();
     let smoothed = settings.topic_prior > 0.0 || settings.word_prior > 0.0;
@@ -250,7 +250,7 @@ struct Judge<'a> {
     /// The objective at the last look.
     last: f64,
     verdict: Option<Status>,
-    watch: &'a mut (dyn FnMut(&TopicInfo) -> ControlFlow<()> + Send),
+    watch: &'a mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
 }
 
 impl Judge<'_> {

@@ -220,7 +220,7 @@ impl Topics {
         corpus: &Corpus,
         k: usize,
         settings: &TopicSettings,
-        watch: &mut (dyn FnMut(&TopicInfo) -> ControlFlow<()> + Send),
+        watch: &mut dyn FnMut(&TopicInfo) -> ControlFlow<()>,
     ) -> anyhow::Result<(Option<f64>, Option<Start>)> {
         if self.held_out == 0.0 {
             return Ok((None, None));
