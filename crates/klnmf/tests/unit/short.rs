@@ -28,20 +28,24 @@ fn columns<S: Scalar>() -> Sparse<S> {
 }
 
 /// The weights after some sweeps over the columns of `of`, of which the first weights are zero and left out,
-/// by the short way or the long one.
-fn after<S: Scalar>(v: &Sparse<S>, of: Range<usize>, r: usize, held: usize, short: bool) -> Vec<S> {
+/// by the short way or the long one. The dictionary is divided by `scale`, and the weights are multiplied.
+fn scaled<S: Scalar>(
+    v: &Sparse<S>,
+    of: Range<usize>,
+    r: usize,
+    held: usize,
+    short: bool,
+    scale: f64,
+) -> Vec<S> {
     let pool = Pool::new(1).unwrap();
     let data = ColumnData::new(&pool, v.into()).unwrap();
     let parts = DictionaryParts { atoms: true, arrays: true, ..DictionaryParts::default() };
     let mut dictionary = Dictionary::<S>::new((ROWS, r), true, parts, Terms { held, ..Terms::default() });
-    dictionary.set(&pool, &Mat::<S>::from_fn(r, ROWS, |k, i| S::from_f64(0.01 + number(k + 50, i))));
-    let mut x: Vec<S> = of
-        .clone()
-        .flat_map(|j| {
-            (0..r)
-                .map(move |k| S::from_f64(if (held..j % r).contains(&k) { 0.0 } else { 0.1 + number(k, j) }))
-        })
-        .collect();
+    dictionary
+        .set(&pool, &Mat::<S>::from_fn(r, ROWS, |k, i| S::from_f64((0.01 + number(k + 50, i)) / scale)));
+    let weight =
+        |k: usize, j: usize| if (held..j % r).contains(&k) { 0.0 } else { scale * (0.1 + number(k, j)) };
+    let mut x: Vec<S> = of.clone().flat_map(|j| (0..r).map(move |k| S::from_f64(weight(k, j)))).collect();
     let mut work = Work::<S>::new(16 * 64, 1, of.len(), r, true);
     let mut active = Active::new(r, of.len());
     // No gradient, so that no zero weight grows.
@@ -65,6 +69,23 @@ fn after<S: Scalar>(v: &Sparse<S>, of: Range<usize>, r: usize, held: usize, shor
         });
     });
     x
+}
+
+/// [`scaled`] by one.
+fn after<S: Scalar>(v: &Sparse<S>, of: Range<usize>, r: usize, held: usize, short: bool) -> Vec<S> {
+    scaled(v, of, r, held, short, 1.0)
+}
+
+/// A curvature of 1e-35 is small in f32, but not flat.
+#[test]
+fn small_atoms_are_not_taken_for_flat_ones() {
+    let v = columns::<f32>();
+    for r in [4, 7] {
+        let (plain, tiny) = (after(&v, 0..COLUMNS, r, 0, true), scaled(&v, 0..COLUMNS, r, 0, true, 1e16));
+        for (plain, tiny) in plain.iter().zip(&tiny) {
+            assert!((plain - 1e-16 * tiny).abs() <= 2e-3 * (1.0 + plain), "r {r}: {plain} {tiny}");
+        }
+    }
 }
 
 #[test]
